@@ -1,13 +1,13 @@
-# make demo   sets up and audits four simulated editors, offline; ends with the path of a report
-# make test   sets up and runs every check and test
-# make docs   sets up and builds the documentation as a site, into site/
-# make wheel  sets up and builds the wheel, into dist/
-# make prove  sets up and runs the large versions of some tests; writes their tables into docs/proofs
+# make demo      sets up and audits four simulated editors, offline; ends with the path of a report
+# make test      sets up and runs every check and test
+# make docs      sets up and builds the documentation as a site, into site/
+# make wheel     sets up and builds the wheel, into dist/
+# make validate  sets up and runs the large versions of some tests; writes their tables into docs/validation
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check docs wheel bench prove clean
+.PHONY: demo test check docs wheel bench validate clean
 
 demo: .venv/base
 	$(BIN)/evenedit demo --out demo
@@ -20,6 +20,7 @@ check: .venv/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/code_lines.py
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict
@@ -30,8 +31,8 @@ wheel: .venv/dev
 bench: .venv/dev
 	$(BIN)/python -m bench
 
-prove: .venv/dev
-	$(BIN)/python -m proofs
+validate: .venv/dev
+	$(BIN)/python -m validation
 
 .venv/base: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv

@@ -9,20 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
-from evenedit.config.study_file import StudyFile
-from evenedit.simulation.provider.server import FakeProvider
+from evenedit.api.study import Study
 from evenedit.storage.store import Store
-from evenedit.study.study import Study
+from tests.support.calls import KEY
+from tests.support.commands import Command, run_command
+from tests.support.paths import TESTS
+from tests.support.provider.server import FakeProvider
 
-HERE = Path(__file__).parent
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-CONFORMANCE = HERE / "conformance"
-"""The score table that was made to print the paper's tables."""
-
-
-LONG = ("test_interruption", "test_executors", "test_local_editors", "test_simulated", "test_rehearsal")
+LONG = (
+    *("test_executors", "test_from_images", "test_documents", "test_wheel", "test_failing_editors", "test_action"),
+    *("test_interruption", "test_local_editors", "test_any_pipeline", "test_simulated", "test_rehearsal"),
+)
 """Files that begin first, so that no worker sits with one of them when the others are done."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--update-golden`."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the files in tests/golden instead of comparing"
+    )
 
 
 def pytest_configure() -> None:
@@ -32,76 +39,27 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+    for phase in ("connect", "read", "write", "pool"):  # httpx's default is 5 s, and the machine may be busy
+        setattr(DEFAULT_TIMEOUT_CONFIG, phase, 60.0)
+
+
+MARKS = {"chromium": "browser", "postgres": "postgres"}
+"""The mark of every test that uses a fixture."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first; the rest in their order."""
+    """Mark tests by their fixtures; put long files first and leave the rest in their order."""
+    for item in items:
+        names = {*getattr(item, "fixturenames", ()), *_databases(item)}
+        for mark in {MARKS[name] for name in names & MARKS.keys()}:
+            item.add_marker(mark)
     items.sort(key=lambda item: item.path.stem not in LONG)
 
 
-def small(**changes: Any) -> dict[str, Any]:
-    """A study of eight drawn faces, two prompts and one editor; `changes` replace whole tables."""
-    return {
-        "study": {"title": "Small"},
-        "sources": {
-            "kind": "drawn",
-            "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"], "age": ["20s", "70plus"]}},
-        },
-        "prompts": {"include": ["O-01", "V-05"]},
-        "experiments": {"diagnosis": {}},
-        "editors": [{"id": "simulated-lightening", "settings": {"rate": 0.9, "groups": {"race": ["Black"]}}}],
-        "judges": [
-            {"id": "simulated-judge-a", "kind": "simulated", "settings": {"seed": 1}},
-            {"id": "simulated-judge-b", "kind": "simulated", "settings": {"seed": 2}},
-        ],
-        "statistics": {"draws": 200, "permutations": 199},
-        "executor": {"retries": 0},
-    } | changes
-
-
-def toml(table: dict[str, Any]) -> str:
-    """A nested table as TOML text."""
-
-    def value(item: Any) -> str:
-        if isinstance(item, dict):
-            return "{" + ", ".join(f"{k} = {value(v)}" for k, v in item.items()) + "}"
-        if isinstance(item, list):
-            return "[" + ", ".join(value(v) for v in item) + "]"
-        if isinstance(item, bool):
-            return str(item).lower()
-        if isinstance(item, str):
-            return '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        return repr(item)
-
-    return "\n".join(f"{key} = {value(item)}" for key, item in table.items()) + "\n"
-
-
-def write_study(folder: Path, **changes: Any) -> Path:
-    """Put a small study's file into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "study.toml").write_text(toml(small(**changes)))
-    return folder
-
-
-def open_study(folder: Path, **changes: Any) -> Study:
-    """A small study in a folder, without writing its file."""
-    return Study.of(StudyFile.parse(small(**changes), folder))
-
-
-def judged_by(wire: FakeProvider, *kinds: str, **changes: Any) -> dict[str, Any]:
-    """Changes that make a small study of one prompt, rated by judges of the local server; `changes` go on top."""
-    judges = []
-    for kind in kinds:
-        base = wire.gemini if kind == "gemini" else wire.openai
-        settings: dict[str, Any] = {"model": f"simulated-{kind}", "base_url": base, "image_size": 32, "attempts": 1}
-        settings |= {"batch": True} | ({} if kind == "gemini" else {"api": kind})
-        judges.append(
-            {"id": f"simulated-{kind}", "kind": "gemini" if kind == "gemini" else "openai", "settings": settings}
-        )
-    return {"judges": judges, "prompts": {"include": ["O-01"]}, "executor": {"retries": 0, "calls": 1}} | changes
-
-
-KEY = "sk-never-to-be-seen-4711"
+def _databases(item: pytest.Item) -> list[str]:
+    """Return "postgres" for a test whose parameter asks for PostgreSQL."""
+    call = getattr(item, "callspec", None)
+    return ["postgres"] if call is not None and "postgresql" in call.id else []
 
 
 @pytest.fixture
@@ -113,35 +71,21 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
         yield running
 
 
-class Naps(list[float]):
-    """A sleep that only notes how long."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
-def waits(asked: Any) -> list[float]:
-    """How long somebody who asks a provider would have slept."""
-    assert isinstance(asked.provider.sleep, Naps)
-    return asked.provider.sleep
-
-
-Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
 @pytest.fixture
 def evenedit() -> Command:
     """Run the command line as a user would."""
+    return run_command
 
-    def call(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "evenedit", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
 
-    return call
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser; one for each module, since nothing else can use asyncio in this thread while it is open."""
+    from tests.support import browser
+
+    if browser.CHROMIUM is None:
+        pytest.skip("no chromium on this machine, so no browser to test in")
+    with browser.launch() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="session")
@@ -176,7 +120,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     target = tmp_path_factory.mktemp("plugin")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-build-isolation", "--no-deps", "--target", str(target)]
-    packages = [str(HERE / name) for name in ("plugin", "faulty_plugin")]
+    packages = [str(TESTS / name) for name in ("plugin", "faulty_plugin")]
     subprocess.run([*command, *options, *packages], check=True, capture_output=True)
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(target), os.environ.get("PYTHONPATH")]))}
 
@@ -184,7 +128,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def planned(tmp_path_factory) -> Study:
     """A study that was sealed and run; to be read only."""
-    from bundles import SEALED, sealed_study
+    from tests.support.bundles import SEALED, sealed_study
 
     return sealed_study(tmp_path_factory.mktemp("sealed") / "study", **SEALED)
 
@@ -192,8 +136,8 @@ def planned(tmp_path_factory) -> Study:
 @pytest.fixture(scope="session")
 def made(planned, tmp_path_factory) -> Any:
     """Its signed bundle, with small pictures."""
-    from bundles import KEY_PEM
-    from evenedit.bundle.making import make_bundle
+    from evenedit.bundle.writer import make_bundle
+    from tests.support.bundles import KEY_PEM
 
     folder = tmp_path_factory.mktemp("bundle")
     (folder / "key.pem").write_text(KEY_PEM)
@@ -204,3 +148,17 @@ def made(planned, tmp_path_factory) -> Any:
 def audit(made) -> Path:
     """The bundle's file."""
     return made.bundle.path
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file in tests/golden; with `--update-golden`, write the file."""
+
+    def check(name: str, text: str) -> None:
+        path = TESTS / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        assert text == path.read_text("utf-8"), f"run again with --update-golden and read the diff of {path}"
+
+    return check

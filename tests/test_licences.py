@@ -2,9 +2,8 @@
 
 import tomllib
 
-from conftest import HERE
+from tests.support.paths import ROOT
 
-ROOT = HERE.parent
 PAGE = (ROOT / "docs/licences.md").read_text("utf-8")
 EDITORS = ROOT / "src/evenedit/editors"
 

@@ -9,9 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import HERE
-
-ROOT = HERE.parent
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -8,25 +8,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evenedit.core.deprecated import stand_in
 from evenedit.core.version import __version__
 
 if TYPE_CHECKING:
-    from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+    from evenedit.api.analyze import analyze
+    from evenedit.api.audit import audit
+    from evenedit.api.load_results import load_results
+    from evenedit.api.results import Results
+    from evenedit.api.study import Study
+    from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
     from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
-    from evenedit.instruments.measure import Measurement
+    from evenedit.instruments.measurement import Measurement
     from evenedit.instruments.pair import measure
     from evenedit.protocol.factors import Factor
-    from evenedit.results.results import Finding, Gap, Results
+    from evenedit.results.results import Finding, Gap
     from evenedit.run.summary import RunSummary
-    from evenedit.study.analyze import analyze
-    from evenedit.study.audit import audit
-    from evenedit.study.load_results import load_results
-    from evenedit.study.study import Study
 
 __all__ = [
-    "CannotLoad",
     "Case",
     "Editor",
     "Estimate",
@@ -37,6 +36,7 @@ __all__ = [
     "Finding",
     "Gap",
     "Judge",
+    "LoadError",
     "Measurement",
     "Prompt",
     "Question",
@@ -55,42 +55,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "evenedit.core.errors": ("CannotLoad", "EvenEditError", "Failed", "Failure"),
+    "evenedit.core.errors": ("LoadError", "EvenEditError", "Failed", "Failure"),
     "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
-    "evenedit.instruments.measure": ("Measurement",),
+    "evenedit.instruments.measurement": ("Measurement",),
     "evenedit.instruments.pair": ("measure",),
     "evenedit.protocol.factors": ("Factor",),
-    "evenedit.results.results": ("Finding", "Gap", "Results"),
+    "evenedit.results.results": ("Finding", "Gap"),
     "evenedit.run.summary": ("RunSummary",),
-    "evenedit.study.analyze": ("analyze",),
-    "evenedit.study.audit": ("audit",),
-    "evenedit.study.load_results": ("load_results",),
-    "evenedit.study.study": ("Study",),
+    "evenedit.api.analyze": ("analyze",),
+    "evenedit.api.audit": ("audit",),
+    "evenedit.api.load_results": ("load_results",),
+    "evenedit.api.results": ("Results",),
+    "evenedit.api.study": ("Study",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-_PUBLIC = (
-    "Case",
-    "Editor",
-    "Estimate",
-    "Failed",
-    "Failure",
-    "Judge",
-    "Prompt",
-    "Question",
-    "Rating",
-    "Refusal",
-    "Reply",
-)
-stand_in(
-    "evenedit.records",
-    {name: ("evenedit", name) for name in (*_PUBLIC, "Status")}
-    | {"UserError": ("evenedit", "EvenEditError")}
-    | {n: ("evenedit.core.records", n) for n in ("Edit", "Experiment", "Kind", "Outcome", "Request", "Source")}
-    | {n: ("evenedit.core.records", n) for n in ("SIMULATED", "is_simulated")}
-    | {"digest": ("evenedit.core.hashing", "digest")},
-)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,24 +12,25 @@ import pytest
 import tomli_w
 from PIL import Image
 
-from bundles import KEY_PEM, PUBLIC, everything, run_everything
-from conftest import KEY, open_study, write_study
-from evenedit import load_results
+from evenedit import Results, load_results
+from evenedit.api.study import Study
+from evenedit.bundle.archive import SealedZip, withdraw_files, write_sealed
+from evenedit.bundle.collect import Pseudonyms, collect_evidence
 from evenedit.bundle.evidence_files import evidence_files, read_evidence
-from evenedit.bundle.gathering import Pseudonyms, gather_evidence
-from evenedit.bundle.making import make_bundle
 from evenedit.bundle.rescoring import rescore
 from evenedit.bundle.scoring import rounded
 from evenedit.bundle.study_facts import LICENCES, study_tables
 from evenedit.bundle.verification import hold_pictures, verify
+from evenedit.bundle.writer import make_bundle
+from evenedit.comparison.compare import Side, compare
+from evenedit.comparison.leaderboard import write_leaderboard
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import encode
 from evenedit.core.records import Kind
-from evenedit.core.sealed_zip import SealedZip, without, write_sealed
 from evenedit.ratings.digest import table_digest
-from evenedit.study.compare import Side, compare
-from evenedit.study.leaderboard import write_leaderboard
-from evenedit.study.study import Study
+from tests.support.bundles import KEY_PEM, PUBLIC, everything, run_everything
+from tests.support.calls import KEY
+from tests.support.studies import open_study, write_study
 
 OFFLINE = """
 import socket, sys
@@ -65,7 +66,7 @@ def test_its_results_are_those_of_the_study_at_twelve_digits(planned, made):
     own, given = rounded(planned.results()), made.results
     assert own.estimates == given.estimates and own.findings == given.findings and own.measured == given.measured
     assert all(e.value == float(f"{e.value:.12g}") for e in given.estimates if e.value is not None)
-    assert load_results(made.bundle.path) == given
+    assert load_results(made.bundle.path) == Results.from_record(given)
 
 
 def test_the_same_study_gives_the_same_bundle(planned, made, tmp_path):
@@ -98,8 +99,8 @@ def test_a_reply_that_was_changed_changes_the_results_and_is_told(audit, tmp_pat
     assert any(line.startswith("replies of simulated-judge-a") for line in verify(forged.path).problems())
     assert not verify(forged.path, key=PUBLIC).intact
     found = rescore(forged.path, tmp_path / "out")
-    assert not found.identical and len(found.again.differ) == 1
-    assert changed["request_id"] in found.again.differ[0]
+    assert not found.identical and len(found.replies.differ) == 1
+    assert changed["request_id"] in found.replies.differ[0]
 
 
 def test_the_signature_belongs_to_the_root_and_to_its_key(audit, tmp_path):
@@ -177,25 +178,25 @@ def whole(tmp_path_factory) -> Study:
 
 
 def test_the_table_of_a_bundle_is_the_studys_whoever_rated(whole, tmp_path):
-    evidence = gather_evidence(whole)
+    evidence = collect_evidence(whole)
     bundle = write_sealed(tmp_path / "a.zip", evidence_files(evidence))
     table = whole.table()
     wanted = Pseudonyms.of(table).table(table)
     assert table_digest(read_evidence(bundle).table()) == table_digest(wanted)
     assert len(evidence.people) == 9 and {*wanted.kinds} == {Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW}
-    assert evidence.read_again().from_raw > 100 and not evidence.read_again().differ
+    assert evidence.check_replies().from_raw > 100 and not evidence.check_replies().differ
 
 
 def test_nobodys_name_words_or_id_is_in_it(whole):
     table = whole.table()
     named = {name for name, kind in zip(table.raters, table.kinds, strict=True) if kind in (Kind.HUMAN, Kind.REVIEW)}
-    text = b"".join(evidence_files(gather_evidence(whole)).values()).decode()
+    text = b"".join(evidence_files(collect_evidence(whole)).values()).decode()
     for secret in (*named, "zoe", "review:ada", "private note", "person-1-0"):
         assert secret not in text, secret
 
 
 def test_without_people_nothing_of_theirs_is_in_it(whole):
-    evidence = gather_evidence(whole, people=False)
+    evidence = collect_evidence(whole, people=False)
     assert not evidence.people and not evidence.chances
     assert Kind.HUMAN not in evidence.table().kinds
 
@@ -212,9 +213,9 @@ def test_real_peoples_answers_wait_for_the_day_their_consent_names(whole, tmp_pa
 
 def test_who_withdraws_from_a_bundle_is_told_and_it_stays_intact(whole, tmp_path):
     beside = {"study.toml": tomli_w.dumps(study_tables(whole)).encode(), "data/measurements.jsonl": b""}
-    bundle = write_sealed(tmp_path / "a.zip", evidence_files(gather_evidence(whole)) | beside)
+    bundle = write_sealed(tmp_path / "a.zip", evidence_files(collect_evidence(whole)) | beside)
     name = bundle.under("people")[0]
-    left = without(bundle, {name: "2026-11-17"}, tmp_path / "b.zip")
+    left = withdraw_files(bundle, {name: "2026-11-17"}, tmp_path / "b.zip")
     found = verify(left.path, root=bundle.root)
     assert found.intact and len(found.changes.withdrawn) == 1
     assert len(read_evidence(left).people) == 8
@@ -223,5 +224,5 @@ def test_who_withdraws_from_a_bundle_is_told_and_it_stays_intact(whole, tmp_path
 def test_who_withdrew_from_the_study_before_is_told_too(whole, tmp_path):
     facts = json.dumps({"consent": {"withdrawn": 2}}).encode()
     beside = {"study.toml": tomli_w.dumps(study_tables(whole)).encode(), "data/measurements.jsonl": b""}
-    bundle = write_sealed(tmp_path / "a.zip", evidence_files(gather_evidence(whole)) | beside | {LICENCES: facts})
+    bundle = write_sealed(tmp_path / "a.zip", evidence_files(collect_evidence(whole)) | beside | {LICENCES: facts})
     assert verify(bundle.path).left_before == 2

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from evenedit.bundle.archive import SealedZip, write_sealed
 from evenedit.bundle.rescoring import rescore
 from evenedit.bundle.verification import verify
-from evenedit.core.sealed_zip import SealedZip, write_sealed
 
 
 def rows(content: bytes) -> list[dict]:
@@ -98,7 +98,7 @@ def test_a_case_that_is_dropped_everywhere_is_told_by_the_plan_and_the_history(a
     ("name", "change", "told"),
     [
         ("environment.json", lambda c: c.replace(b'"evenedit": "', b'"evenedit": "9.'), "environment.json"),
-        ("report/results.json", lambda c: c.replace(b'"value": ', b'"value":  ', 1), "report/results.json"),
+        ("report/results.json", lambda c: c.replace(b'"value":', b'"value": ', 1), "report/results.json"),
         ("study.json", lambda c: c.replace(b"Skin tone", b"Tone"), "study.json (the words of skin_tone)"),
     ],
 )

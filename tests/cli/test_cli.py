@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from conftest import CONFORMANCE, write_study
 from evenedit.cli import commands
+from tests.support.paths import CONFORMANCE
+from tests.support.studies import write_study
 
 SCORES = CONFORMANCE / "scores.csv"
 
@@ -33,7 +34,7 @@ def test_a_study_from_new_to_report(evenedit, tmp_path):
     page = Path(reported.stdout.strip())
     assert page.name == "report.html" and "SIMULATED" in page.read_text()
     results = json.loads((page.parent / "results.json").read_text())
-    assert results["schema"] == "evenedit.results/2"
+    assert results["schema"] == "evenedit.results/3"
     assert results["counts"]["edits"] == 72
 
 
@@ -189,7 +190,7 @@ def test_doctor_names_what_a_studys_editor_needs_and_how_to_get_it(evenedit, tmp
     said = evenedit("doctor", write_study(tmp_path, editors=editors, judges=[]))
     assert said.returncode == 2
     assert "export OPENAI_API_KEY=" in said.stdout
-    assert "evenedit editors setup step1x" in said.stdout
+    assert "evenedit plugins step1x --setup" in said.stdout
 
 
 def test_the_plan_prices_a_service_and_times_by_a_probe(evenedit, tmp_path):
@@ -216,7 +217,7 @@ def test_the_null_edit_shows_each_editors_own_drift(evenedit, tmp_path):
 
 
 def test_setting_up_step1x_prints_the_steps(evenedit, tmp_path):
-    said = evenedit("editors", "setup", "step1x", "--folder", tmp_path / "env")
+    said = evenedit("plugins", "step1x", "--setup", "--set", f"folder={tmp_path / 'env'}")
     assert said.returncode == 0
     assert "step1xedit_v1p2" in said.stdout
     assert not (tmp_path / "env").exists()

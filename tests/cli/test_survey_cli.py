@@ -3,11 +3,11 @@
 import pytest
 from click.testing import CliRunner
 
-from conftest import small, toml, write_study
 from evenedit.cli.survey import survey
 from evenedit.core.errors import EvenEditError
 from evenedit.survey.sessions import SurveyService
-from surveys import STUDY, SURVEY, copy_study, finish, make_study
+from tests.support.studies import small, toml, write_study
+from tests.support.surveys import STUDY, SURVEY, copy_study, finish, make_study
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def commands(group, names=()):
 
 def test_every_command_has_help_with_an_example():
     found = dict(commands(survey))
-    assert {("sample",), ("import",), ("prolific", "decide")} <= set(found)
+    assert {("sample",), ("import",), ("prolific", "sync")} <= set(found)
     for names in found:
         assert f"evenedit survey {' '.join(names)}" in call(*names, "--help").split("Example:")[1], names
 
@@ -52,15 +52,18 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     said = call("status", tmp_path)
     assert "completed: 2" in said and "EXCLUDED" in said, "looking works while the service is open"
     with pytest.raises(EvenEditError, match="another process"):
-        call("release", tmp_path, ann)
+        call("withdraw", tmp_path, ann, "--keep-answers")
     service.close()
-    assert "free again" in call("release", tmp_path, ann, "--as", "chris")
-    links = call("invite", tmp_path, "--base", "https://x.example", "--count", 3).splitlines()
+    assert "free again" in call("withdraw", tmp_path, ann, "--keep-answers")
+    with pytest.raises(EvenEditError, match=r"\[survey.platform\] origin"):
+        call("invite", tmp_path)
+    write_study(tmp_path, **STUDY, survey=SURVEY | {"platform": {"origin": "https://x.example"}})
+    links = call("invite", tmp_path, "--count", 3).splitlines()
     assert len(set(links)) == 3 and all(link.startswith("https://x.example/survey?invite=guest-") for link in links)
     names = {line.rsplit("/", 1)[1] for line in call("export", tmp_path, "--out", tmp_path / "out").split()}
-    assert names == {f"{t}.{e}" for t in ("ratings", "choices", "quality") for e in ("csv", "parquet")}
+    assert names == {f"{table}.csv" for table in ("ratings", "choices", "quality")}
     assert "erased" in call("withdraw", tmp_path, "bob", "--platform", "panel")
-    with pytest.raises(EvenEditError, match="nobody"):
+    with pytest.raises(EvenEditError, match="no participant from panel"):
         call("withdraw", tmp_path, "bob", "--platform", "panel")
     with pytest.raises(EvenEditError, match="no participant"):
         call("withdraw", tmp_path, "person-000000000000")

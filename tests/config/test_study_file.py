@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import small
 from evenedit.config import templates
 from evenedit.config.study_file import StudyFile
 from evenedit.config.templates import merge
 from evenedit.core.errors import EvenEditError
+from tests.support.studies import small
 
 
 def problems(**changes):
@@ -40,7 +40,7 @@ def editor(**changes):
         ),
         ({"prompts": {"include": ["O4"]}}, "airport security"),
         ({"prompts": {"sets": ["nowhere.toml"]}}, "neither built in"),
-        ({"experiments": {}}, "none is asked for"),
+        ({"experiments": {}}, "there is none"),
         ({"ensemble": {"diagnosis": "average"}}, "ensemble.diagnosis: unknown rule 'average'"),
         ({"ensemble": {"missing": "zero"}}, "'ensemble.missing' is 'zero'"),
         ({"thresholds": {"race_chnge": {"at_least": 3}}}, "did you mean 'race_change'?"),
@@ -77,7 +77,7 @@ def test_a_study_may_declare_its_own_factors():
     [
         (
             {"factors": [MONK | {"name": "prompt_id"}], "sources": FOLDER},
-            "'prompt_id': tables have a column of that name already",
+            "'prompt_id': tables already have a column of that name",
         ),
         ({"factors": [MONK, MONK]}, "factors 'monk': the name is used twice"),
         ({"factors": [MONK | {"levels": [*MONK["levels"], "10"]}]}, "factors 'monk': level '10' is listed twice"),

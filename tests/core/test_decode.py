@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-import odd_pictures as odd
 from evenedit import audit
 from evenedit.cli.pictures import measure
 from evenedit.core.decode import decode, to_rgb
@@ -20,6 +19,7 @@ from evenedit.core.records import Outcome
 from evenedit.providers.calls import to_image
 from evenedit.sources.dataset import picture
 from evenedit.sources.folder import Folder
+from tests.support import odd_pictures as odd
 
 
 @pytest.mark.parametrize("name", odd.READ)

@@ -5,10 +5,10 @@ import os
 import pytest
 from PIL import Image
 
-from conftest import open_study
 from evenedit.core import images as pictures
 from evenedit.core.images import open_images
-from evenedit.study.plan import make_plan
+from evenedit.operations.plan import make_plan
+from tests.support.studies import open_study
 
 
 @pytest.fixture(scope="module")

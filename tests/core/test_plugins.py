@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.records import Source
 from evenedit.design.requests import diagnosis
 from evenedit.instruments.as_raters import SkinInstrument
+from tests.support.studies import open_study
 
 SOURCES = {"a": Source("a", "0" * 64, {"race": "White", "gender": "Male", "age": "20s"}, "drawn")}
 

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from curating import ALL_SIX, curated
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
@@ -15,6 +14,7 @@ from evenedit.curation.pools import CELLS, Pools
 from evenedit.curation.session import CurationSession
 from evenedit.protocol import Factor
 from evenedit.simulation.portraits.drawn import Drawn
+from tests.support.curating import ALL_SIX, curated
 
 GRID = Grid((Factor.of("monk", ["1", "10"], title="Monk skin tone"), Factor.of("headwear", ["none", "head_scarf"])))
 

@@ -11,12 +11,13 @@ import pytest
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from scipy.stats import chi2_contingency, fisher_exact
 
-from curating import draw_folder
 from evenedit.core.errors import EvenEditError
 from evenedit.curation.pools import CELLS, SEEDS, Pools, make_pools
 from evenedit.curation.screen import CHECKS, by_screen, inequality, pass_rates, screen
 from evenedit.simulation.portraits.drawn import Drawn
-from fairface_copies import as_folder, as_shards, dot, rows
+from tests.support.curating import draw_folder
+from tests.support.fairface_copies import as_folder, as_shards, dot, rows
+from tests.support.studies import write_study
 
 PERSON = {"race": ["Latino"], "gender": ["Female"], "age": ["30s"]}
 
@@ -77,16 +78,17 @@ def test_damaged_missing_and_repeated_images_are_passed_over_counted_and_replace
 def test_cells_with_too_few_images_are_named(tmp_path, evenedit):
     labels = rows(2) + [row for row in rows() if row["race"] != "Black"]
     data = as_folder(tmp_path / "data", labels)
-    out = tmp_path / "study/pools"
-    said = evenedit("sources", "pools", "--from", data, "--pools", 3, "--no-screen", "--out", out)
+    study, out = write_study(tmp_path / "study", curation={}), tmp_path / "study/pools"
+    said = evenedit("sources", "pools", study, "--from", data, "--seeds", "42,1000,1001", "--no-screen")
     assert said.returncode == 0, said.stderr
     assert "240 candidates in 3 pools" in said.stdout
     assert said.stdout.count("only 2 images for 3 pools") == 12 and "Black_Female_70plus: only 2" in said.stdout
     assert len(Pools.read(out).of("Black_Male_20s")) == 2
-    again = evenedit("sources", "pools", "--from", data, "--out", out)
+    again = evenedit("sources", "pools", study, "--from", data)
     assert again.returncode == 2 and "exists already" in again.stderr
-    few = evenedit("sources", "pools", "--from", data, "--pools", 9, "--out", tmp_path / "x")
-    assert few.returncode == 2 and "9 pools need 9 seeds; there are 7" in few.stderr
+    wrong = evenedit("sources", "pools", study, "--from", data, "--seeds", "42,x")
+    assert wrong.returncode == 2 and "--seeds is '42,x'; expected integers" in wrong.stderr
+    assert evenedit("sources", "pools", study).returncode == 2
 
 
 def test_twenty_thousand_images_are_drawn_within_little_memory(tmp_path):
@@ -98,7 +100,7 @@ def test_twenty_thousand_images_are_drawn_within_little_memory(tmp_path):
         "import sys; from evenedit.cli import commands; commands.main(sys.argv[1:], standalone_mode=False); "
         "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
     )
-    command = ["sources", "pools", "--from", tmp_path / "data", "--no-screen", "--out", tmp_path / "pools"]
+    command = ["sources", "pools", write_study(tmp_path, curation={}), "--from", tmp_path / "data", "--no-screen"]
     done = subprocess.run([sys.executable, "-c", code, *map(str, command)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "588 candidates in 7 pools" in done.stdout

@@ -1,20 +1,20 @@
-"""Every id and revision is the one that release 0.1 gave: a study that was begun with it goes on."""
+"""Ids and revisions are pinned: a study that was begun goes on after an upgrade."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import open_study
+from evenedit.api.study import Study
 from evenedit.core import plugins
-from evenedit.core.records import Request, Source
+from evenedit.core.hashing import digest
+from evenedit.core.records import Condition, ConditionKind, Experiment, Request, Source
 from evenedit.design.requests import diagnosis
 from evenedit.judges.feature_prompts import extractor_id
-from evenedit.study.study import Study
+from tests.support.studies import open_study
 
-RELEASED = json.loads((Path(__file__).parents[1] / "fixtures" / "release-0.1-ids.json").read_text())
+PINNED = json.loads((Path(__file__).parents[1] / "fixtures" / "pinned-ids.json").read_text())
 SOURCE = Source("White_Male_20s", "0" * 64, {"race": "White", "gender": "Male", "age": "20s"}, "x")
 SOURCES = {SOURCE.id: SOURCE}
 GIVEN: dict[str, dict[str, Any]] = {
@@ -45,45 +45,50 @@ def request(folder: Path, kind: str, **settings: Any) -> Request:
 
 
 def measured(folder: Path) -> Study:
-    return open_study(folder, instruments=[{"id": name, "kind": name} for name in RELEASED["instruments"]])
+    return open_study(folder, instruments=[{"id": name, "kind": name} for name in PINNED["instruments"]])
 
 
 def test_every_built_in_editor_is_held_to_its_ids():
-    assert set(RELEASED["request_ids"]) <= set(plugins.installed("editors"))
+    assert set(PINNED["request_ids"]) <= set(plugins.installed("editors"))
 
 
-@pytest.mark.parametrize("kind", RELEASED["request_ids"])
-def test_an_editors_settings_and_its_requests_id_are_those_of_the_release(tmp_path, kind):
+@pytest.mark.parametrize("kind", PINNED["request_ids"])
+def test_an_editors_settings_and_its_requests_id_are_pinned(tmp_path, kind):
     made = request(tmp_path, kind, **GIVEN.get(kind, {}))
-    assert json.loads(json.dumps(dict(made.settings))) == RELEASED["settings"][kind]
-    assert made.id == RELEASED["request_ids"][kind]
+    assert json.loads(json.dumps(dict(made.settings))) == PINNED["settings"][kind]
+    assert made.id == PINNED["request_ids"][kind]
 
 
-@pytest.mark.parametrize("kind", RELEASED["request_ids"])
+@pytest.mark.parametrize("kind", PINNED["request_ids"])
 def test_a_default_that_is_written_out_gives_the_same_id(tmp_path, kind):
-    settings = {name: value for name, value in RELEASED["settings"][kind].items() if name != "kind"}
-    assert request(tmp_path, kind, **settings).id == RELEASED["request_ids"][kind]
+    settings = {name: value for name, value in PINNED["settings"][kind].items() if name != "kind"}
+    assert request(tmp_path, kind, **settings).id == PINNED["request_ids"][kind]
+
+
+def test_the_conditions_text_is_part_of_the_id():
+    texts = [*(kind.value for kind in ConditionKind if kind is not ConditionKind.TRANSLATED), "in_ko", "in_pt-BR"]
+    for text in texts:
+        request = Request(Experiment.DIAGNOSIS, Condition.parse(text), ("a",), "O-01", "Do it.", "e", {"steps": 4}, 1)
+        assert request.id == digest(["diagnosis", text, ["a"], "O-01", "Do it.", "e", {"steps": 4}, 1])
 
 
 def test_another_setting_gives_another_id(tmp_path):
-    assert request(tmp_path, "flux2-dev", steps=28).id != RELEASED["request_ids"]["flux2-dev"]
+    assert request(tmp_path, "flux2-dev", steps=28).id != PINNED["request_ids"]["flux2-dev"]
 
 
-def test_judges_revisions_are_those_of_the_release(tmp_path):
-    """Under the wording of that release, which a study keeps whose judges began under it."""
+def test_judges_revisions_are_pinned(tmp_path):
     study = open_study(tmp_path, judges=[{"id": ident, **section} for ident, section in JUDGES.items()])
-    former = replace(study, file=replace(study.file, former_wording=True))
-    assert {rater.id: rater.revision for rater in former.design.judges()} == RELEASED["judges"]
+    assert {rater.id: rater.revision for rater in study.design.judges()} == PINNED["judges"]
 
 
-def test_instruments_revisions_are_those_of_the_release_but_for_what_they_measure(tmp_path, monkeypatch):
-    """Release 0.1 measured by version 2; a later one reads other numbers and says so by its version alone."""
+def test_instruments_revisions_are_pinned_for_a_version_of_what_they_measure(tmp_path, monkeypatch):
+    """A later version reads other numbers and says so by its version only."""
     monkeypatch.setattr("evenedit.ratings.instruments.VERSION", 2)
-    found = measured(tmp_path).design.instruments(SOURCES)
-    assert found.version == RELEASED["instruments_version"]
-    assert {rater.id: rater.revision for rater in found.raters} == RELEASED["instruments"]
+    instruments = measured(tmp_path).design.instruments(SOURCES)
+    assert instruments.version == PINNED["instruments_version"]
+    assert {rater.id: rater.revision for rater in instruments.raters} == PINNED["instruments"]
 
 
 @pytest.mark.parametrize("kind", EXTRACTORS)
-def test_extractors_ids_are_those_of_the_release(kind):
-    assert extractor_id(kind, EXTRACTORS[kind]) == RELEASED["extractors"][kind]
+def test_extractors_ids_are_pinned(kind):
+    assert extractor_id(kind, EXTRACTORS[kind]) == PINNED["extractors"][kind]

@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from conftest import open_study
-from evenedit.core.records import Condition
+from evenedit.api.analyze import analyze
+from evenedit.cases.casebook import Casebook
+from evenedit.cases.search import Gallery
+from evenedit.core.records import ConditionKind
 from evenedit.design.assignments import Assignment
+from evenedit.interchange.export import write_export
 from evenedit.report.render.index import Index
 from evenedit.report.tables.experiments import roles
 from evenedit.run.rating import _Cases
-from evenedit.study.analyze import analyze
-from evenedit.study.export import write_export
-from evenedit.study.gallery.cases import Casebook
-from evenedit.study.gallery.search import Gallery
-from evenedit.study.results import current_results
+from evenedit.study.analysis import current_results
+from tests.support.studies import open_study
 
-ARMS = (Condition.BASELINE, Condition.SWAPPED, Condition.REVERSED, Condition.SWAPPED_REVERSED)
+ARMS = (ConditionKind.BASELINE, ConditionKind.SWAPPED, ConditionKind.REVERSED, ConditionKind.SWAPPED_REVERSED)
 EDITOR = [{"id": "simulated-even"}]
 
 
@@ -25,7 +25,7 @@ def study(folder: Path, **section):
 
 def arms(opened) -> dict[str, list]:
     requests = opened.design.planned(opened.design.preview_sources())
-    return {c.value: [r for r in requests if r.condition is c] for c in ARMS}
+    return {c.value: [r for r in requests if r.condition.kind is c] for c in ARMS}
 
 
 def test_without_being_asked_for_the_other_order_is_not_made(tmp_path: Path):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.editors.local import failing
 from evenedit.editors.local.pipeline_call import PipelineCall, painted, table
+from tests.support.studies import open_study
 
 torch = pytest.importorskip("torch")
 
@@ -23,8 +23,9 @@ from diffusers.pipelines.longcat_image import pipeline_longcat_image_edit as lon
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit as qwen_one  # noqa: E402
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as qwen_plus  # noqa: E402
 
-import tiny_edit_pipelines  # noqa: E402
+from tests.support import tiny_edit_pipelines  # noqa: E402
 
+pytestmark = pytest.mark.torch
 SHARED: dict[str, Any] = {"device": "cpu", "dtype": "float32"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "FluxKontextPipeline": {"call": {"max_area": 64 * 64, "_auto_resize": False}},

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-from conftest import KEY, Naps, open_study, waits
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Refusal
@@ -22,8 +21,10 @@ from evenedit.core.records import Outcome
 from evenedit.editors.api.gemini import POLICY, GeminiImages
 from evenedit.editors.api.openai import OpenAIImages
 from evenedit.providers.calls import Gate
-from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import Behaviour, FakeProvider
+from tests.support.calls import KEY, Naps, waits
+from tests.support.provider import server as spoken
+from tests.support.provider.server import Behaviour, FakeProvider
+from tests.support.studies import open_study
 
 BAD_KEY = "API key not valid. Please pass a valid API key."
 Editor = OpenAIImages | GeminiImages

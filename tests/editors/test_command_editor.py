@@ -148,12 +148,12 @@ def test_a_killed_program_is_a_crash_that_names_the_signal(tmp_path: Path):
 def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path):
     child = tmp_path / "child.txt"
     script = f"sleep 60 & echo $! > {child}; sleep 60; : "
-    editor = Command(command=["/bin/sh", "-c", script, "sh", "{source}", *TAIL], timeout=1)
+    editor = Command(command=["/bin/sh", "-c", script, "sh", "{source}", *TAIL], timeout=3)
     started = time.monotonic()
     assert failure(editor).failure is Failure.TIMEOUT
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
     pid = int(child.read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 50
     while _runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not _runs(pid)

@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.editors.local import sizes
 from evenedit.editors.local.pipelines import known
+from tests.support.studies import open_study
 
 torch = pytest.importorskip("torch")
 
 import diffusers  # noqa: E402
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as qwen_module  # noqa: E402
 
-import tiny_pipelines  # noqa: E402
+from tests.support import tiny_pipelines  # noqa: E402
 
+pytestmark = pytest.mark.torch
 Flux2, QwenImageEdit = known("flux2-dev"), known("qwen-image-edit-2511")
 QUICK: dict[str, Any] = {"steps": 2, "dtype": "float32", "device": "cpu"}
 Make = Callable[..., Any]

@@ -6,15 +6,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.editors.local import diffusers_base, memory
 from evenedit.editors.local.memory import GB, PRESETS, weights_of
 from evenedit.editors.local.pipelines import known
-from evenedit.study.memory import Machine, memory_note
-from evenedit.study.plan import make_plan
+from evenedit.operations.memory import Machine, memory_note
+from evenedit.operations.plan import make_plan
+from tests.support.studies import open_study
 
+pytestmark = pytest.mark.torch
 Flux2 = known("flux2-dev")
 LOCAL = (
     *("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2"),
@@ -105,7 +106,7 @@ def test_a_plan_can_be_made_for_another_machine(tmp_path, monkeypatch):
     )
     here = make_plan(study).notes[0]
     assert "flux2-dev needs 52 GB of GPU memory, 48 GB of main memory to read the instructions, then 68 GB" in here
-    assert "both at once would be 116 GB (weights in GB: transformer 64.0" in here
+    assert "both at once need 116 GB (weights in GB: transformer 64.0" in here
     there = make_plan(study, machine=Machine(80)).notes
     assert there[0].endswith("it fits 80 GB") and there[1].endswith("it fits 80 GB"), "each phase by itself"
     smaller = make_plan(study, machine=Machine(60)).notes[0]

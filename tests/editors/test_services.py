@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-from conftest import KEY, Naps, open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Refusal
 from evenedit.core.records import Outcome
 from evenedit.editors.api.services import table
 from evenedit.editors.api.template import at, filled, places
-from services_wire import Services, serving
+from tests.support.calls import KEY, Naps
+from tests.support.services_wire import Services, serving
+from tests.support.studies import open_study
 
 MODELS = {"bfl": "flux-kontext-pro", "fal": "fal-ai/flux-kontext/dev", "replicate": "owner/editor"}
 WORKFLOW = {
@@ -141,7 +142,7 @@ def test_a_job_that_never_ends_ends_with_the_time_limit(editor, services):
 
 def test_a_wrong_key_is_for_the_user_to_mend(editor, services, kind):
     services.errors = [401]
-    told = "not accepted" if table()[kind].get("api_key_env") else "asked without a key, and its endpoint wants one"
+    told = "not accepted" if table()[kind].get("api_key_env") else "has no API key, but its endpoint requires one"
     with pytest.raises(EvenEditError, match=told) as raised:
         editor.edit([portrait()], "As a nurse", 7)
     assert KEY not in str(raised.value)

@@ -1,5 +1,6 @@
 """A program that is started once: weights load once, and a crash or a hang costs one edit."""
 
+import gc
 import sys
 import textwrap
 import time
@@ -10,11 +11,11 @@ import psutil
 import pytest
 from PIL import Image, ImageOps
 
-from conftest import open_study
 from evenedit.core import plugins
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
 from evenedit.core.interfaces import Refusal
 from evenedit.core.records import Outcome
+from tests.support.studies import open_study
 
 PROGRAM = """
 import json, os, subprocess, sys, time
@@ -100,7 +101,7 @@ def test_what_it_says_is_an_outcome_and_it_stays(program):
 
 
 def test_one_that_crashes_is_started_again_and_one_that_hangs_is_killed_with_its_children(program):
-    editor = build(program, timeout=1.0)
+    editor = build(program)
     with pytest.raises(Failed, match="last words") as raised:
         editor.edit([portrait()], "crash now", 1)
     assert raised.value.failure is Failure.CRASH
@@ -108,10 +109,11 @@ def test_one_that_crashes_is_started_again_and_one_that_hangs_is_killed_with_its
     assert loads(program) == 2
     family = [*psutil.Process(editor._running[0].process.pid).children(recursive=True)]
     pid = editor._running[0].process.pid
-    started = time.monotonic()
+    editor.timeout = 1.0
     with pytest.raises(Failed, match="within 1 s") as raised:
         editor.edit([portrait()], "hang here", 1)
-    assert raised.value.failure is Failure.TIMEOUT and time.monotonic() - started < 10
+    editor.timeout = 600.0
+    assert raised.value.failure is Failure.TIMEOUT
     assert not psutil.pid_exists(pid) and not any(each.is_running() for each in family)
     assert editor.edit([portrait()], "As a nurse", 2).size == (32, 32)
     editor.close()
@@ -119,7 +121,7 @@ def test_one_that_crashes_is_started_again_and_one_that_hangs_is_killed_with_its
 
 def test_one_that_cannot_load_is_tried_once_and_says_why(program):
     editor = build([*program, "absent"])
-    with pytest.raises(CannotLoad, match="no weights here"):
+    with pytest.raises(LoadError, match="no weights here"):
         editor.load()
     with pytest.raises(EvenEditError, match="'no-such-program' was not found"):
         build(["no-such-program"]).load()
@@ -135,7 +137,8 @@ def test_it_ends_when_nobody_needs_it_any_more(program):
     editor.load()
     pid = editor._running[0].process.pid
     del editor
-    deadline = time.monotonic() + 10
+    gc.collect()
+    deadline = time.monotonic() + 60
     while psutil.pid_exists(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not psutil.pid_exists(pid)

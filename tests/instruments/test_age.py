@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import SHARED
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments import AgeInstrument, GenderInstrument, Measurement, age_model, measure
 from evenedit.instruments.change import Verdict
@@ -24,6 +23,7 @@ from evenedit.instruments.onnx_file import OnnxChain
 from evenedit.instruments.presentation import NOT_ASKED, PresentationChange, age_answer, gender_answer, reads_much
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import render
+from tests.support.paths import SHARED
 
 photographs = pytest.mark.skipif(not (SHARED / "portraits").is_dir(), reason=f"photographs are not in {SHARED}")
 
@@ -73,10 +73,10 @@ def test_opencv_runs_the_written_file_as_the_layers_say() -> None:
 def test_without_the_model_the_reason_names_the_command(without_model: Path, person: Image.Image) -> None:
     found = measure(person, person, identity=False, age=True)
     assert found.age_delta_years is None
-    assert "evenedit instruments setup" in found.reasons["age_delta_years"]
+    assert "evenedit plugins age --setup" in found.reasons["age_delta_years"]
     assert found.reasons["gender_delta"] == NOT_ASKED
     assert AgeInstrument().answer(found) is None
-    assert "evenedit instruments setup" in AgeInstrument().reason(found)
+    assert "evenedit plugins age --setup" in AgeInstrument().reason(found)
 
 
 def test_age_is_read_only_when_asked_for(person: Image.Image) -> None:
@@ -103,7 +103,7 @@ def test_without_npm_the_error_says_what_to_do(without_model: Path, monkeypatch:
     monkeypatch.setenv("PATH", str(without_model))
     with pytest.raises(EvenEditError, match="npm is not installed") as error:
         setup()
-    assert "--package FILE" in "".join(error.value.problems)
+    assert "--set package=FILE" in "".join(error.value.problems)
 
 
 def test_the_same_face_reads_as_old_as_before(model: Path, person: Image.Image) -> None:

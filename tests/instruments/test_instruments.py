@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import SHARED
 from evenedit.core import color
 from evenedit.core.color import MONK
 from evenedit.core.errors import EvenEditError
@@ -19,14 +18,17 @@ from evenedit.instruments.align import align
 from evenedit.instruments.change import Verdict, regions
 from evenedit.instruments.evidence_image import change_map, draw
 from evenedit.instruments.face import Face, NoFace, find_face
-from evenedit.instruments.measure import SKIN_NUMBERS, Measurement
+from evenedit.instruments.measure import SKIN_NUMBERS
+from evenedit.instruments.measurement import Measurement
 from evenedit.instruments.skin import to_axis
 from evenedit.instruments.tone import tone
 from evenedit.simulation.editors import _SKIN_STEPS
 from evenedit.simulation.portraits import portrait as drawing
 from evenedit.simulation.portraits.canvas import ink
 from evenedit.simulation.portraits.drawn import sample
-from evenedit.simulation.portraits.portrait import Portrait, lighten, render, render_pair
+from evenedit.simulation.portraits.portrait import lighten, render, render_pair
+from evenedit.simulation.portraits.traits import Portrait
+from tests.support.paths import SHARED
 
 DATA = SHARED
 photographs = pytest.mark.skipif(not (DATA / "portraits").is_dir(), reason=f"photographs are not in {DATA}")

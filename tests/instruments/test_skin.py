@@ -6,8 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from proofs.skin_parts import a_cheek, around, below, cheeks, forehead, mirror
-from proofs.skin_variants import (
+
+from evenedit.core.color import MONK
+from evenedit.instruments import examine, measure, picture
+from evenedit.instruments.agreement import APART, COVERED, ONE_SIDE, UNEVEN, medians
+from evenedit.instruments.face import Face, find_face
+from evenedit.instruments.light import relighting
+from evenedit.instruments.measure import MIRRORED
+from evenedit.instruments.mesh import MODELS, find_mesh, skin_points
+from evenedit.instruments.skin import SURE, UNLIT
+from evenedit.simulation.portraits.drawn import sample
+from evenedit.simulation.portraits.portrait import lighten, render
+from evenedit.simulation.portraits.traits import Portrait
+from tests.support.paths import SHARED
+from validation.skin_parts import a_cheek, around, below, cheeks, forehead, mirror
+from validation.skin_variants import (
     Sitter,
     Variant,
     backdrop,
@@ -19,18 +32,6 @@ from proofs.skin_variants import (
     mask,
     side_light,
 )
-
-from conftest import SHARED
-from evenedit.core.color import MONK
-from evenedit.instruments import examine, measure, picture
-from evenedit.instruments.agreement import APART, COVERED, ONE_SIDE, UNEVEN, medians
-from evenedit.instruments.face import Face, find_face
-from evenedit.instruments.light import relighting
-from evenedit.instruments.measure import MIRRORED
-from evenedit.instruments.mesh import MODELS, find_mesh, skin_points
-from evenedit.instruments.skin import SURE, UNLIT
-from evenedit.simulation.portraits.drawn import sample
-from evenedit.simulation.portraits.portrait import Portrait, lighten, render
 
 photographs = pytest.mark.skipif(not (SHARED / "portraits").is_dir(), reason=f"photographs are not in {SHARED}")
 
@@ -229,7 +230,7 @@ def test_medians_of_patches_are_medians():
 @photographs
 @pytest.mark.parametrize("name", ["Black_Male_30s", "White_Female_50s", "EastAsian_Female_20s"])
 def test_photographs_keep_the_promise_of_the_proof(name):
-    from proofs.skin_variants import UNSEEN, VARIANTS
+    from validation.skin_variants import UNSEEN, VARIANTS
 
     with Image.open(SHARED / "portraits" / f"{name}.jpg") as image:
         one = Sitter(name, np.asarray(image.convert("RGB")))

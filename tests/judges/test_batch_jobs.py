@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from conftest import judged_by, open_study, write_study
+from evenedit.api.study import Study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Status
 from evenedit.judges import batch_jobs as batches
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
-from evenedit.judges.prompt import Ask
+from evenedit.judges.prompt import ModelPrompt
+from evenedit.operations.plan import make_plan
+from evenedit.operations.status import status_of
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
 from evenedit.run.runner import Runner
-from evenedit.simulation.provider import server as provider
-from evenedit.simulation.provider.jobs import JobEnding
-from evenedit.simulation.provider.modes import MODES
-from evenedit.simulation.provider.server import FakeProvider
-from evenedit.study.plan import make_plan
-from evenedit.study.status import status_of
-from evenedit.study.study import Study
+from tests.support.provider import server as provider
+from tests.support.provider.jobs import JobEnding
+from tests.support.provider.modes import MODES
+from tests.support.provider.server import FakeProvider
+from tests.support.studies import judged_by, open_study, write_study
 
 KINDS = ["chat", "responses", "gemini"]
 
@@ -245,7 +245,7 @@ def test_what_a_killed_run_left_at_the_provider_is_deleted_by_the_next(wire: Fak
 
 
 def test_openai_is_told_not_to_keep_what_it_is_shown() -> None:
-    ask = Ask("", ("words", b"picture"), {})
+    ask = ModelPrompt("", ("words", b"picture"), {})
     for api in ("chat", "responses"):
         assert OpenAIJudge(model="m", api=api).body(ask)["store"] is False
     assert "store" not in OpenAIJudge(model="m", base_url="http://localhost:1/v1").body(ask)
@@ -358,7 +358,7 @@ import sys, os, signal
 from pathlib import Path
 from evenedit.cli.base import open_study
 from evenedit.judges.openai import OpenAIJudge
-from evenedit.judges.prompt import Ask
+from evenedit.judges.prompt import ModelPrompt
 submit = OpenAIJudge.submit
 def then_die(self, lines, tag):
     submit(self, lines, tag)

@@ -6,32 +6,32 @@ from typing import Any
 
 import pytest
 
-from conftest import judged_by, open_study
+from evenedit.api.study import Study
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
 from evenedit.judges.cache import ReplyCache, content_key
 from evenedit.judges.parsing import ModelReply, refused
-from evenedit.judges.prompt import Ask
-from evenedit.simulation.provider import server as provider
-from evenedit.simulation.provider.server import FakeProvider
-from evenedit.study.study import Study
+from evenedit.judges.prompt import ModelPrompt
+from tests.support.provider import server as provider
+from tests.support.provider.server import FakeProvider
+from tests.support.studies import judged_by, open_study
 
-ASK = Ask("system", ("Image 1", b"png", "words"), {"type": "object"})
+ASK = ModelPrompt("system", ("Image 1", b"png", "words"), {"type": "object"})
 WHO = {"model": "m", "temperature": 0.1}
 
 
 def test_the_key_names_all_that_shapes_an_answer():
     key = content_key("judge", WHO, ASK)
-    assert key == content_key("judge", dict(reversed(WHO.items())), Ask(*(ASK.system, ASK.parts, ASK.schema)))
+    assert key == content_key("judge", dict(reversed(WHO.items())), ModelPrompt(*(ASK.system, ASK.parts, ASK.schema)))
     others = [
         content_key("another judge", WHO, ASK),
         content_key("judge", WHO | {"temperature": 0.2}, ASK),
         content_key("judge", WHO | {"model": "n"}, ASK),
-        content_key("judge", WHO, Ask("System", ASK.parts, ASK.schema)),
-        content_key("judge", WHO, Ask("system", ("Image 1", b"PNG", "words"), ASK.schema)),
-        content_key("judge", WHO, Ask("system", ("Image 1", b"png", "word"), ASK.schema)),
-        content_key("judge", WHO, Ask("system", (b"png", "Image 1", "words"), ASK.schema)),
-        content_key("judge", WHO, Ask("system", ASK.parts, {"type": "array"})),
+        content_key("judge", WHO, ModelPrompt("System", ASK.parts, ASK.schema)),
+        content_key("judge", WHO, ModelPrompt("system", ("Image 1", b"PNG", "words"), ASK.schema)),
+        content_key("judge", WHO, ModelPrompt("system", ("Image 1", b"png", "word"), ASK.schema)),
+        content_key("judge", WHO, ModelPrompt("system", (b"png", "Image 1", "words"), ASK.schema)),
+        content_key("judge", WHO, ModelPrompt("system", ASK.parts, {"type": "array"})),
     ]
     assert len({key, *others}) == 1 + len(others)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from conftest import open_study, small
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
@@ -16,6 +15,7 @@ from evenedit.judges.prompt import OPEN, render
 from evenedit.protocol.rubric import AXES, QUESTIONS
 from evenedit.report.contents import TABLES
 from evenedit.report.render.index import Index
+from tests.support.studies import open_study, small
 
 ASKED = [QUESTIONS[axis] for axis in AXES]
 OPENED = [replace(question, cannot_tell=True) for question in ASKED]
@@ -52,18 +52,19 @@ def test_open_answers_are_counted_apart_by_judge_question_and_group(tmp_path: Pa
     study.run()
     results = study.results()
     table = study.table()
-    found = {o.question: o for o in results.left_open if not o.group}
-    assert set(found) <= {*AXES, "aging_accuracy"} and len(found) >= 5
-    for question, o in found.items():
+    (everybody,) = [c for c in results.coverage if c.unanswered_questions and not c.group]
+    assert everybody.rater == "simulated-judge"
+    assert set(everybody.unanswered_questions) <= {*AXES, "aging_accuracy"} and len(everybody.unanswered_questions) >= 5
+    for question, (left_open, calls) in everybody.unanswered_questions.items():
         at = list(QUESTIONS).index(question)
-        answered = int((table.values[0, :, at] > 0).sum())
-        assert (o.scored - o.open, o.rater) == (answered, "simulated-judge")
-        by_race = [x for x in results.left_open if x.question == question and "race" in x.group]
-        assert sum(x.open for x in by_race) == o.open and sum(x.scored for x in by_race) == o.scored
+        assert calls - left_open == int((table.values[0, :, at] > 0).sum())
+        races = [c.unanswered_questions for c in results.coverage if "race" in c.group]
+        by_race = [counts[question] for counts in races if question in counts]
+        assert [sum(column) for column in zip(*by_race, strict=True)] == [left_open, calls]
     mean = next(e for e in results.estimates if e.measure == "mean.skin_tone" and e.editor and not e.group)
-    assert mean.missing == found["skin_tone"].open
+    assert mean.missing == everybody.unanswered_questions["skin_tone"][0]
     shown = TABLES["left_open"](Index(results))
-    assert shown is not None and len(shown.rows) == len(results.left_open)
+    assert shown is not None and len(shown.rows) == sum(len(c.unanswered_questions) for c in results.coverage)
     study.store.close()
 
 

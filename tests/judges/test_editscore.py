@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Experiment, Prompt, Status
 from evenedit.judges.editscore import EditScoreJudge
 from evenedit.judges.parsing import evidence_of
 from evenedit.protocol.rubric import AXES, questions_for
-from evenedit.simulation.provider.local_servers import MODEL, LocalServer
-from evenedit.simulation.provider.server import says
+from tests.support.provider.local_servers import MODEL, LocalServer
+from tests.support.provider.server import says
+from tests.support.studies import open_study
 
 PROMPT = Prompt("O-99", "Dress this person in a red coat", "Occupation")
 QUESTIONS = questions_for("diagnosis", PROMPT)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from conftest import Naps
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.judges.feature_prompts import (
     LONGEST,
@@ -17,9 +16,10 @@ from evenedit.judges.feature_prompts import (
     label_words,
 )
 from evenedit.simulation.portraits.drawn import Drawn
-from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import FakeProvider
-from judging import CONDITIONS, GENDERS, LABELS, chunks, words
+from tests.support.calls import Naps
+from tests.support.judging import CONDITIONS, GENDERS, LABELS, chunks, words
+from tests.support.provider import server as spoken
+from tests.support.provider.server import FakeProvider
 
 GOOD = {
     "skin_tone": "deep brown with warm undertones",

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from conftest import KEY, Naps, open_study, waits
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Case, Reply
@@ -26,8 +25,10 @@ from evenedit.judges.parsing import LONGEST
 from evenedit.judges.prompt import prompt_hash, render
 from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
 from evenedit.simulation.portraits.drawn import Drawn
-from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import Behaviour, FakeProvider
+from tests.support.calls import KEY, Naps, waits
+from tests.support.provider import server as spoken
+from tests.support.provider.server import Behaviour, FakeProvider
+from tests.support.studies import open_study
 
 Judge = OpenAIJudge | GeminiJudge
 KINDS = ["chat", "responses", "gemini"]

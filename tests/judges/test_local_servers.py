@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from proofs.fuzz import DAMAGES, SAME, WRONG, mangled
 
-from conftest import KEY, Naps, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Status
@@ -18,11 +16,14 @@ from evenedit.judges.cache import content_key
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
 from evenedit.judges.probe import probe
-from evenedit.judges.prompt import Ask
+from evenedit.judges.prompt import ModelPrompt
 from evenedit.judges.servers import SERVERS
 from evenedit.protocol.rubric import AXES, questions_for
-from evenedit.simulation.provider.local_servers import MODEL, LocalServer, sees
-from evenedit.simulation.provider.server import error, rate_limit, says, server_error
+from tests.support.calls import KEY, Naps
+from tests.support.provider.local_servers import MODEL, LocalServer, sees
+from tests.support.provider.server import error, rate_limit, says, server_error
+from tests.support.studies import write_study
+from validation.fuzz import DAMAGES, SAME, WRONG, mangled
 
 PROMPT = Prompt("O-99", "Dress this person in a red coat", "Occupation")
 GREY = Image.new("RGB", (16, 16), "grey")
@@ -95,13 +96,13 @@ def test_errors_in_each_servers_form_end_as_they_should(dialect: str):
         with pytest.raises(EvenEditError, match="was not found"):
             judge.judge(CASE, QUESTIONS)
         server.will(error(401, "Unauthorized"))
-        with pytest.raises(EvenEditError, match="asked without a key, and its endpoint wants one"):
+        with pytest.raises(EvenEditError, match="has no API key, but its endpoint requires one"):
             judge.judge(CASE, QUESTIONS)
 
 
 def test_what_is_set_is_sent_and_nothing_else():
     knobs = {"reasoning_effort": "low", "max_tokens": 900, "detail": "high", "service_tier": "flex"}
-    ask = Ask("system", ("words", b"png"), {"type": "object"})
+    ask = ModelPrompt("system", ("words", b"png"), {"type": "object"})
     chat = OpenAIJudge(model="m", **knobs, extra_body={"top_k": 20}).body(ask)
     assert (chat["reasoning_effort"], chat["max_completion_tokens"], chat["service_tier"]) == ("low", 900, "flex")
     assert chat["messages"][1]["content"][1]["image_url"]["detail"] == "high"
@@ -117,7 +118,7 @@ def test_what_is_set_is_sent_and_nothing_else():
 
 
 def test_settings_left_out_change_no_key_of_a_kept_answer():
-    ask = Ask("s", ("w",), {})
+    ask = ModelPrompt("s", ("w",), {})
     usual = {
         "provider": "openai",
         "base_url": None,
@@ -146,7 +147,7 @@ def test_geminis_knobs_arrive(wire):
     config = wire.seen[0].fields["generationConfig"]
     assert list(config["thinkingConfig"].values()) == ["LOW"], "protobuf takes either spelling of the name"
     assert (config["maxOutputTokens"], config["mediaResolution"]) == (700, "MEDIA_RESOLUTION_HIGH")
-    line = judge.line("1", Ask("s", ("w",), {}))["request"]["generationConfig"]
+    line = judge.line("1", ModelPrompt("s", ("w",), {}))["request"]["generationConfig"]
     assert line["maxOutputTokens"] == 700 and line["thinkingConfig"] == {"thinkingLevel": "LOW"}
 
 
@@ -183,17 +184,19 @@ def test_the_probe_tells_what_an_endpoint_can_do():
 
 def test_the_probe_is_a_command_and_fails_where_the_judge_would(evenedit, tmp_path: Path):
     with LocalServer("ollama", otherwise=sees) as server:
-        said = evenedit("judges", "probe", "--server", "ollama", "--base-url", server.openai, "--model", MODEL)
+        at = ("openai", "--probe", "--set", "server=ollama", "--set", f"base_url={server.openai}", "--set")
+        said = evenedit("plugins", *at, f"model={MODEL}")
         assert said.returncode == 0, said.stderr
         assert "ok   json_schema" in said.stdout and 'structured = "json_schema"' in said.stdout
-        other = evenedit("judges", "probe", "--server", "ollama", "--base-url", server.openai, "--model", "other")
+        other = evenedit("plugins", *at, "model=other")
         assert "BAD  models" in other.stdout and other.returncode == 1
         settings = {"model": MODEL, "server": "ollama", "base_url": server.openai, "image_size": 32}
         judge = {"id": "simulated-vlm", "kind": "openai", "settings": settings}
         folder = write_study(tmp_path, judges=[judge])
-        assert "ok   question" in evenedit("judges", "probe", folder).stdout
-    gone = evenedit("judges", "probe", "--server", "ollama", "--base-url", "http://127.0.0.1:9/v1", "--model", "x")
-    assert gone.returncode == 1 and "BAD  endpoint" in gone.stdout
+        planned = evenedit("plan", folder, "--probe", 0)
+        assert planned.returncode == 0 and "ok   question" in planned.stdout and "not timed" in planned.stdout
+    gone = evenedit("plan", folder, "--probe", 0)
+    assert gone.returncode == 1 and "BAD  endpoint" in gone.stdout and "not timed" in gone.stdout
 
 
 def test_an_answer_in_another_form_is_read_strictly_here_too():

@@ -1,12 +1,12 @@
-"""A small version of `python -m proofs fuzz`, whose table is docs/proofs/fuzz.md."""
+"""A small version of `python -m validation fuzz`, whose table is docs/validation/fuzz.md."""
 
 import re
 
 import pytest
-from proofs.fuzz import DAMAGES, SAME, WRONG, mangled
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
+from validation.fuzz import DAMAGES, SAME, WRONG, mangled
 
 REPLIES = 60
 

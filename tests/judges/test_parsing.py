@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
-from evenedit.judges.parsing import LONGEST, kept, parse
+from evenedit.judges.parsing import LONGEST, parse, storable_text
 from evenedit.protocol.rubric import AXES, QUESTIONS
 
 QS = [QUESTIONS[axis] for axis in AXES]
@@ -33,7 +33,7 @@ def unparseable(text: str, questions: Any = QS) -> str:
     reply = parse(text, questions)
     assert reply.status is Status.UNPARSEABLE
     assert reply.values == {}
-    assert reply.raw == kept(text)
+    assert reply.raw == storable_text(text)
     assert reply.reason
     return reply.reason
 
@@ -196,7 +196,7 @@ _REPLIES = st.lists(_PROSE | _JSON.map(json.dumps), max_size=5).map("".join)
 def test_no_reply_crashes_and_no_value_is_invented(text: str):
     for questions in (QS, VERDICT):
         reply = parse(text, questions)
-        assert reply.raw == kept(text)
+        assert reply.raw == storable_text(text)
         if reply.status is Status.SCORED:
             assert set(reply.values) == {q.id for q in questions}
             assert any(value is not None for value in reply.values.values())

@@ -7,7 +7,7 @@ import pytest
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
-from evenedit.judges.parsing import LONGEST, ModelReply, cut_off, kept, named, parse, read_lines, refused
+from evenedit.judges.parsing import LONGEST, ModelReply, cut_off, model_name, parse, read_lines, refused, storable_text
 from evenedit.protocol.rubric import QUESTIONS
 
 SUCCESS = [QUESTIONS["edit_success"]]
@@ -41,12 +41,12 @@ def test_a_reply_of_the_greatest_length_is_read_and_kept_whole_and_one_sign_more
     assert parse(longest, SUCCESS) == Reply(Status.SCORED, {"edit_success": 4}, {}, raw=longest)
     longer = longest + "x"
     assert reason_of(longer) == "the reply is too long (50,001 characters)"
-    assert kept(longer) == longest + "\n[cut here; 50,001 characters in all]"
+    assert storable_text(longer) == longest + "\n[cut here; 50,001 characters in all]"
 
 
 def test_each_sign_no_database_takes_becomes_one_sign():
-    assert kept("a\0b\ud800c") == "a�b?c"
-    assert kept("é 𝄞 漢") == "é 𝄞 漢"
+    assert storable_text("a\0b\ud800c") == "a�b?c"
+    assert storable_text("é 𝄞 漢") == "é 𝄞 漢"
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_an_answer_cut_off_by_the_provider_is_not_read_even_if_it_looks_whole():
 
 
 def test_a_models_name_is_made_of_the_words_there_are():
-    assert named("gpt-x", "fp_1") == "gpt-x fp_1"
-    assert named("gpt-x", None, "", 7) == "gpt-x"
-    assert named("m" * 201, "s\0") == "m" * 200 + " s�"
-    assert named(None) == ""
+    assert model_name("gpt-x", "fp_1") == "gpt-x fp_1"
+    assert model_name("gpt-x", None, "", 7) == "gpt-x"
+    assert model_name("m" * 201, "s\0") == "m" * 200 + " s�"
+    assert model_name(None) == ""
 
 
 @pytest.mark.parametrize("kind", [str, bytes])

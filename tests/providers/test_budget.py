@@ -6,10 +6,10 @@ from threading import Thread
 
 import pytest
 
-from conftest import open_study, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.providers.budget import CAUTION, Account, Budget, Reservation
 from evenedit.providers.prices import Prices
+from tests.support.studies import open_study, write_study
 
 
 def test_calls_stop_at_the_limit_and_the_next_run_goes_on(evenedit, tmp_path):

@@ -1,11 +1,13 @@
 """Call control: what is retried and when, how many calls at once, what a foreign error becomes."""
 
 import gc
+import heapq
 import io
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from email.utils import formatdate
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,7 @@ from evenedit.core.images import encode
 from evenedit.providers.calls import (
     PATIENCE,
     RETRIED,
-    Declined,
+    DeclinedError,
     Gate,
     Provider,
     border,
@@ -112,7 +114,8 @@ def take_turns(gate: Gate, calls: int, work: Callable[[], None]) -> int:
 
 
 def test_the_gate_lets_through_no_more_than_its_limit_and_uses_all_of_it():
-    assert take_turns(Gate(4), 20, lambda: time.sleep(0.02)) == 4
+    four = threading.Barrier(4)
+    assert take_turns(Gate(4), 20, lambda: four.wait(60)) == 4
 
 
 def test_a_burst_of_rate_limits_halves_once_and_successes_bring_the_places_back():
@@ -167,9 +170,34 @@ def test_after_a_storm_the_places_are_back_within_a_few_rounds():
     assert gate.limit == 32  # from here on one by one
 
 
-def test_places_are_added_while_all_are_used_and_answers_come_as_fast():
+class Calls:
+    """Calls through a gate in simulated time: a new one starts whenever there is a place."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, servers: int) -> None:
+        self.now = 0.0
+        self.free = [0.0] * servers
+        """When each of the provider's servers is free; a call takes 20 ms of one of them."""
+        monkeypatch.setattr("evenedit.providers.calls.time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def run(self, gate: Gate, calls: int) -> None:
+        running: list[tuple[float, int, AbstractContextManager[None]]] = []
+        number = 0
+        while number < calls or running:
+            if number < calls and len(running) < gate.limit:
+                turn = gate.turn()
+                turn.__enter__()
+                end = max(self.now, heapq.heappop(self.free)) + 0.02
+                heapq.heappush(self.free, end)
+                heapq.heappush(running, (end, number, turn))
+                number += 1
+            else:
+                self.now, _, turn = heapq.heappop(running)
+                turn.__exit__(None, None, None)
+
+
+def test_places_are_added_while_all_are_used_and_answers_come_as_fast(monkeypatch):
     gate = Gate(start=16)
-    take_turns(gate, 400, lambda: time.sleep(0.02))
+    Calls(monkeypatch, servers=1000).run(gate, 400)
     assert gate.limit > 40
     idle = Gate(start=16)
     for _ in range(200):
@@ -178,22 +206,17 @@ def test_places_are_added_while_all_are_used_and_answers_come_as_fast():
     assert idle.limit == 16, "one call at a time needs no more places"
 
 
-def test_places_are_not_added_where_more_calls_only_take_longer():
-    gate, served = Gate(start=16), threading.Semaphore(20)
-
-    def crowded() -> None:
-        with served:  # twenty at a time are worked on, the others wait in line
-            time.sleep(0.02)
-
-    take_turns(gate, 600, crowded)
+def test_places_are_not_added_where_more_calls_only_take_longer(monkeypatch):
+    gate = Gate(start=16)
+    Calls(monkeypatch, servers=20).run(gate, 600)
     assert gate.limit < 100
 
 
 def test_who_waits_is_woken_when_the_storm_is_over_but_not_before_the_time_that_was_asked_for():
     gate, woken = Gate(4), []
+    began = time.monotonic()
     with pytest.raises(Failed), gate.turn():
         raise Failed(Failure.RATE_LIMIT, "429", retry_after=0.5)
-    began = time.monotonic()
 
     def rest() -> None:
         gate.rest(60)
@@ -202,14 +225,13 @@ def test_who_waits_is_woken_when_the_storm_is_over_but_not_before_the_time_that_
     threads = [threading.Thread(target=rest, daemon=True) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while not all(thread.is_alive() for thread in threads):
+    while len(gate._changed._waiters) < 3:
         time.sleep(0.01)
-    time.sleep(0.1)  # all of them rest
     with gate.turn():
         pass
     for thread in threads:
-        thread.join(30)
-    assert len(woken) == 3 and min(woken) >= 0.4
+        thread.join(50)
+    assert len(woken) == 3 and min(woken) >= 0.5
 
 
 def test_calls_turned_away_leave_as_many_places_as_the_provider_has():
@@ -219,13 +241,14 @@ def test_calls_turned_away_leave_as_many_places_as_the_provider_has():
         together.wait()
         if not taken.acquire(blocking=False):
             raise Failed(Failure.RATE_LIMIT, "429")
-        time.sleep(0.3)  # while the others are turned away
+        while gate.limit > 16:  # the others are being turned away
+            time.sleep(0.01)
 
     take_turns(gate, 24, crowded)
     assert gate.limit == 16
 
 
-@pytest.mark.parametrize("error", [Failed(Failure.SERVER, "500"), ValueError("bug"), Declined("no")])
+@pytest.mark.parametrize("error", [Failed(Failure.SERVER, "500"), ValueError("bug"), DeclinedError("no")])
 def test_other_errors_leave_the_limit_alone_and_free_their_place(error: Exception):
     gate = Gate(1)
     for _ in range(3):
@@ -291,13 +314,13 @@ def test_a_date_is_understood_as_well_as_seconds():
 def test_our_own_mistakes_pass_unchanged():
     bug = KeyError("a bug")
     assert crossed(bug) is bug
-    refused = Declined("no")
+    refused = DeclinedError("no")
     assert crossed(refused) is refused
 
 
 def test_the_most_specific_name_decides_what_is_a_refusal():
     refused = crossed(Foreign(400, {"code": None, "type": "image_generation_user_error", "message": "no"}))
-    assert isinstance(refused, Declined)
+    assert isinstance(refused, DeclinedError)
     other = crossed(Foreign(400, {"code": "invalid_value", "type": "image_generation_user_error", "message": "size"}))
     assert isinstance(other, EvenEditError)
     broken = crossed(Foreign(500, {"code": "content_filter", "message": "the filter crashed"}))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from conftest import open_study, write_study
 from evenedit.core.errors import EvenEditError
+from evenedit.operations.plan import make_plan
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import VARIABLE, Prices
 from evenedit.providers.registry import FACTS, ModelFile
 from evenedit.run.models_in_use import model_notices, models_in_use
-from evenedit.study.plan import make_plan
+from tests.support.studies import open_study, write_study
 
 TODAY = date(2026, 11, 17)
 
@@ -157,12 +157,16 @@ def test_money_is_not_limited_where_a_price_is_not_known(tmp_path: Path):
     study = open_study(tmp_path, judges=[judge("never-heard-of")])
     runner = study.runner(Budget(max_cost=1.0))
     with pytest.raises(EvenEditError, match="--max-cost needs the price of 'by-never-heard-of'"):
-        runner.open_accounts([SimpleNamespace(id="by-never-heard-of")])  # type: ignore[list-item]
+        runner.open_budgets([SimpleNamespace(id="by-never-heard-of")])  # type: ignore[list-item]
     study.store.close()
 
 
 def test_models_are_listed_with_their_sources(evenedit):
-    listed = evenedit("models", "--use", "judge").stdout
-    assert "gpt-5-mini" in listed and "2026-12-11, use gpt-5.6-terra" in listed and "gpt-image-1" not in listed
-    told_all = evenedit("models", "--sources").stdout
-    assert "retires  on = 2026-10-23" in told_all and told_all.count("seen 2026-11-17") >= 20
+    listed = evenedit("plugins", "--models").stdout
+    assert "gpt-5-mini" in listed and "2026-12-11, use gpt-5.6-terra" in listed
+    facts = evenedit("plugins", "openai", "--models").stdout
+    assert "retires  on = 2026-10-23" in facts and facts.count("seen 2026-11-17") >= 15
+    one = evenedit("plugins", "gpt-5-mini", "--models").stdout
+    assert one.startswith("gpt-5-mini\n") and one.count("seen 2026-11-17") < facts.count("seen 2026-11-17")
+    unknown = evenedit("plugins", "gpt-9", "--models")
+    assert unknown.returncode == 2 and "no model or provider is called 'gpt-9'" in unknown.stderr

@@ -11,7 +11,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
 from evenedit.protocol import FACTORS
 from evenedit.protocol.ensemble import RULES, STANDARD_RULES
-from evenedit.ratings.combine import asked, combine, priority
+from evenedit.ratings.combine import applicable_questions, combine, priority
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, edit_columns
 
 
@@ -172,7 +172,7 @@ def test_only_vlm_judges_take_part():
 
 def test_a_users_own_aging_prompt_is_known_by_its_answers():
     table = table_of([[{"aging_accuracy": 4}, {}, {"age_drift": 2}]], prompts=["X-1", "X-1", "X-2"])
-    found = asked(table)
+    found = applicable_questions(table)
     assert found[:, QUESTION_IDS.index("aging_accuracy")].tolist() == [True, True, False]
     assert found[:, QUESTION_IDS.index("age_drift")].tolist() == [False, False, True]
 

@@ -15,7 +15,7 @@ from evenedit.core.records import Kind
 from evenedit.protocol import FACTORS
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.ratings.combine import (
-    asked,
+    applicable_questions,
     combine,
     concerns,
     judges_only,
@@ -234,7 +234,9 @@ ALWAYS = ["edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift"
 
 
 def applies(table: RatingTable) -> list[list[str]]:
-    return [[q for q, is_asked in zip(QUESTION_IDS, row, strict=True) if is_asked] for row in asked(table)]
+    return [
+        [q for q, is_asked in zip(QUESTION_IDS, row, strict=True) if is_asked] for row in applicable_questions(table)
+    ]
 
 
 def test_the_questions_of_each_experiment():

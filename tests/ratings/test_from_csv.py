@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import CONFORMANCE
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Prompt
 from evenedit.protocol import FACTORS, PromptSet
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, edit_columns
+from tests.support.paths import CONFORMANCE
 
 HEADER = "experiment,condition,editor,source_id,race,gender,age,prompt_id,judge,status,"
 AXES = "edit_success,skin_tone,race_drift,gender_drift,age_drift"

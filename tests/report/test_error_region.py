@@ -10,7 +10,7 @@ import pytest
 from evenedit.report.figures.error_region import LEFT, SIDE, TOP, error_region
 from evenedit.report.render.index import Index
 from evenedit.stats import AnalysisRules, analyse
-from tables import edit, face, scores, table_of
+from tests.support.tables import edit, face, scores, table_of
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,14 @@ def index() -> Index:
     rng = np.random.default_rng(1)
     lighter = [rng.random() < (0.5 if source[1] == "Black" else 0.1) for source, _ in product(faces, prompts)]
     given = [scores(skin=4 if x else 3) for x in lighter]
-    return Index(analyse(table_of(rows, {"judge-a": given, "judge-b": given}), AnalysisRules.default(), {}))
+    return Index(analyse(table_of(rows, {"judge-a": given, "judge-b": given}), AnalysisRules.default()))
 
 
 def test_a_clear_gap_has_the_region_whose_ends_the_finding_tells(index):
     (gap,) = [f for f in index.results.findings if f.measure == "gap.skin_lighter" and f.factor == "race"]
     drawn = error_region(index, gap)
     assert gap.level == "clear" and drawn is not None
-    (e,) = [e for e in index.results.explained if e.measure == gap.measure and e.factor == "race"]
+    e = gap.explained
     edge = next(x for x in fromstring(drawn.svg).iter() if x.get("class") == "edge")
     points = [tuple(map(float, p.split(","))) for p in edge.get("points", "").split()]
     assert points[0] == pytest.approx((LEFT, TOP + (1 - e.misses) * SIDE), abs=0.1)

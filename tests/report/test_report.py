@@ -4,23 +4,20 @@ import csv
 import io
 import json
 import re
-import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fontTools.ttLib import TTFont
 from PIL import Image
+from playwright.sync_api import Browser, expect
 
+from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Estimate
-from evenedit.core.second_process import SecondProcess
-from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables, begin_figures
+from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables, submit_figures
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, photo_figure
-from evenedit.report.figures.plots import SETTING
 from evenedit.report.figures.specification_curve import sentence
 from evenedit.report.pages import report as page
 from evenedit.report.pages.report import ExampleCase, _write_pictures, write_report
@@ -30,20 +27,19 @@ from evenedit.report.render.table import Column, Number, Table
 from evenedit.report.text.methods import methods
 from evenedit.report.text.summary import summarise
 from evenedit.results.results import (
+    SCHEMA,
     Agreement,
     Contrast,
     Coverage,
     GapTest,
-    Measured,
-    MitigationEffect,
+    InstrumentResults,
     Multiverse,
     Planted,
     Results,
     Sensitivity,
     Specification,
 )
-
-CHROMIUM = "/usr/bin/chromium"
+from tests.support.browser import assert_accessible
 
 RACES = {"White": 0.01, "Black": 0.2, "Indian": 0.3}
 
@@ -74,6 +70,7 @@ def gap(editor: str, rate: str = "race_change", p: float = 0.0002, p_holm: float
         lowest="White",
         p=p,
         p_holm=p_holm,
+        p_editor=p_holm,
         faces=36,
         method="permutation",
     )
@@ -314,76 +311,6 @@ def test_estimates_without_intervals_tests_or_groups_do_no_harm(tmp_path: Path):
     assert not re.search(r"\b(nan|None)\b", page.split("<main>")[1].split("</main>")[0])
 
 
-def sentences_of(results: Results, certainty: str) -> list[str]:
-    return [s.text for s in summarise(results) if s.certainty == certainty]
-
-
-def test_a_gap_is_clear_when_holm_and_the_contrast_agree():
-    shown = sentences_of(made_up(), "clear")
-    assert shown[0] == "Clear differences between groups were observed for flux2_dev (race change by race)."
-    assert shown[1].startswith(
-        "A clear difference by race label: 30.0% [26.0, 34.0] of edits of portraits labelled Indian were rated as "
-        "changed in apparent race, against 1.0% "
-    )
-    assert "p = 0.004 after Holm, 36 faces" in shown[1]
-
-
-@pytest.mark.parametrize(
-    ("p", "p_holm", "half"),
-    [(0.01, 0.2, 0.05), (0.0002, 0.004, 0.5)],
-    ids=["holm fails", "the contrast includes 0"],
-)
-def test_a_gap_is_only_suggestive_when_one_of_them_fails(p: float, p_holm: float, half: float):
-    contrasts = tuple(contrast("flux2_dev", race, value - 0.17, half) for race, value in RACES.items())
-    results = replace(made_up(), tests=(gap("flux2_dev", p=p, p_holm=p_holm),), contrasts=contrasts)
-    assert not [s for s in sentences_of(results, "clear") if "difference" in s]
-    (shown,) = [s for s in sentences_of(results, "suggestive") if "difference" in s]
-    assert "may be chance" in shown
-    assert "race change by race (29.0 pp, highest Indian, lowest White" in shown
-
-
-def test_no_difference_shown_says_what_could_still_hide():
-    results = replace(made_up(), tests=(gap("flux2_dev", p=0.4, p_holm=1.0),))
-    (headline, shown) = [s for s in sentences_of(results, "none") if "difference" in s]
-    assert headline == "No clear difference between groups was shown for flux2_dev."
-    # Indian: 0.30 - 0.17 + 0.05 = 0.18; White: |0.01 - 0.17 - 0.05| = 0.21 is the furthest any interval reaches
-    assert shown == (
-        "No difference by race label was shown for race change. That is not proof of equality: the intervals still "
-        "allow a group to differ from everybody else by up to 21.0 pp (race change, White)."
-    )
-
-
-def test_mitigation_without_placebo_is_never_clear():
-    assert any("changed by −1.00 [−1.04, −0.96]" in s for s in sentences_of(made_up(), "suggestive"))
-    assert any("compared with a placebo" in s for s in sentences_of(made_up(), "caution"))
-
-
-def effect(question: str, value: float, half: float = 0.1) -> MitigationEffect:
-    ends = (value - half, value + half)
-    return MitigationEffect(question, "score", "flux2_dev", {}, -1.0, value + 1, value, *ends, 0.01, 0.5, 120, "ancova")
-
-
-@pytest.mark.parametrize(("beyond", "certainty"), [(-0.9, "clear"), (-0.05, "none")])
-def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: str):
-    arm = estimate("delta.race_drift", beyond + 1, "flux2_dev", experiment="mitigation", condition="placebo")
-    results = made_up()
-    effects = (effect("race_drift", beyond), effect("edit_success", -0.3))
-    results = replace(results, estimates=(*results.estimates, arm), mitigation=effects)
-    assert any("feature prompt" in s and "beyond the placebo" in s for s in sentences_of(results, certainty))
-    cost = [
-        s for s in sentences_of(results, "clear") if s.startswith("Effect on edit success beyond the placebo: −0.30")
-    ]
-    assert bool(cost) == (certainty == "clear")
-
-
-def test_editors_without_mitigation_are_not_warned_about_its_cases():
-    results = made_up()
-    other = estimate("rate.race_change", 0.1, "unmitigated")
-    both = replace(results, estimates=(*results.estimates, other), rules={**results.rules, "mitigation_cases": "drift"})
-    warned = {s.about for s in summarise(both) if "chosen by how their baseline" in s.text}
-    assert warned == {"flux2_dev"}
-
-
 def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
     counts = {
         **made_up().counts,
@@ -400,27 +327,9 @@ def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
     assert "3 people rated 9 outputs" in text
 
 
-def test_a_stereotype_share_is_weighed_against_one_half():
-    assert any(
-        "84.0% [80.0, 88.0] followed the stereotype, clearly above" in s for s in sentences_of(made_up(), "clear")
-    )
-    even = estimate("rate.followed", 0.52, "e", experiment="stereotype")
-    (shown,) = sentences_of(Results({}, {}, (even,)), "none")
-    assert "cannot be ruled out" in shown
-
-
 def test_the_summary_names_observations_and_passes_no_verdict(real: Path):
     words = " ".join(s.text for s in summarise(made_up())).lower()
     assert not re.search(r"\b(bias|biased|racist|sexist|unfair|discriminat\w*)\b", words)
-    assert "portraits labelled" in words
-
-
-def test_what_never_happened_differs_for_nobody():
-    results = made_up()
-    none = estimate("rate.refused", 0.0, "flux2_dev")
-    kept = tuple(e for e in results.estimates if e.measure != "rate.refused")
-    quiet = replace(results, estimates=(*kept, none), tests=(gap("flux2_dev", "refused", 1.0, 1.0),))
-    assert not any("refused" in s for s in sentences_of(quiet, "none"))
 
 
 def test_text_from_outside_cannot_become_markup(real: Path):
@@ -442,7 +351,7 @@ def test_two_processes_draw_the_same_figures_in_the_same_order():
     results = made_up(simulated=True)
     plain = list(all_figures(Index(results)).items())
     with SecondProcess() as second:
-        assert list(begin_figures(results, second)().items()) == plain
+        assert list(submit_figures(results, second)().items()) == plain
 
 
 def test_a_report_that_fails_leaves_the_earlier_one_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -475,7 +384,7 @@ def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch:
 
 def test_results_json_is_the_contract(real: Path):
     body = json.loads((real / "results.json").read_text())
-    assert body["schema"] == "evenedit.results/2"
+    assert body["schema"] == SCHEMA
     assert len(body["estimates"]) == len(made_up().estimates)
 
 
@@ -497,7 +406,7 @@ def test_pooling_over_simulated_editors_is_not_shown():
 
 
 def test_everything_a_report_can_hold_has_one_place_on_the_page():
-    placed = [id for section in SECTIONS for id in (*section.shown, *section.folded)]
+    placed = [id for section in SECTIONS for id in (*section.visible, *section.folded)]
     assert len(placed) == len(set(placed))
     assert set(placed) == {*TABLES, *FIGURES, *PHOTO_FIGURES}
     assert all(id in TABLES for section in SECTIONS for id in section.folded), "only tables are folded"
@@ -509,16 +418,6 @@ def test_points_of_a_figure_say_what_they_are(real: Path):
     assert 'id="tip:' not in (real / "report.html").read_text()
 
 
-def test_fonts_in_a_pdf_hold_its_glyphs_and_nothing_that_sets_text(real: Path):
-    content = (real / "figures" / "figure4.pdf").read_bytes()
-    packed = re.findall(rb"(?<!end)stream\n(.*?)\nendstream", content, re.DOTALL)
-    streams = [zlib.decompress(part) for part in packed]
-    fonts = [TTFont(io.BytesIO(s)) for s in streams if s.startswith(b"\0\1\0\0")]
-    assert fonts and not any(SETTING.intersection(font.keys()) for font in fonts)
-    drawn = {name for font in fonts for name in font.getGlyphOrder() if font["glyf"][name].numberOfContours}
-    assert {*"BlackIndian"} < drawn
-
-
 def test_pictures_that_are_there_already_are_left_alone(tmp_path: Path):
     folder = tmp_path / "pictures"
     _write_pictures(folder, [("a.webp", b"one"), ("b.webp", b"two"), ("c.webp", b"three")])
@@ -528,15 +427,25 @@ def test_pictures_that_are_there_already_are_left_alone(tmp_path: Path):
     assert (folder / "a.webp").stat().st_ino == before["a.webp"]
 
 
-def test_figures_are_there_as_pdf_without_a_date(real: Path):
-    made = sorted((real / "figures").glob("*.pdf"))
-    assert {p.stem for p in made} == {p.stem for p in (real / "figures").glob("*.svg")}
-    for path in made:
-        assert path.read_bytes().startswith(b"%PDF-")
-        assert b"CreationDate" not in path.read_bytes()
+def test_figures_are_svg_and_other_formats_on_request(real: Path, tmp_path: Path):
+    assert not [*(real / "figures").glob("*.pdf"), *(real / "figures").glob("*.png")]
+    assert 'figures/figure4.svg"' in (real / "report.html").read_text()
+    assert "figures/figure4.pdf" not in (real / "report.html").read_text()
+    results = made_up()
+    page = write_report(results, tmp_path, title="All", figures=submit_figures(results, SEQUENTIAL, ("pdf", "png")))
+    written = {path.name for path in (tmp_path / "figures").iterdir()}
+    names = {path.stem for path in (real / "figures").glob("*.svg")}
+    assert names and written == {f"{name}.{extension}" for name in names for extension in ("svg", "pdf", "png")}
+    for path in sorted((tmp_path / "figures").glob("*.pdf")):
+        assert path.read_bytes().startswith(b"%PDF-") and b"CreationDate" not in path.read_bytes()
+    for path in sorted((tmp_path / "figures").glob("*.png")):
+        assert path.read_bytes().startswith(b"\x89PNG") and b"Software" not in path.read_bytes()
+    assert all(f'figures/figure4.{extension}"' in page.read_text() for extension in ("svg", "pdf", "png"))
+    for path in (real / "figures").glob("*.svg"):
+        assert path.read_bytes() == (tmp_path / "figures" / path.name).read_bytes()
 
 
-def measured(*editors: str, rater: str = "skin") -> Measured:
+def measured(*editors: str, rater: str = "skin") -> InstrumentResults:
     found = [
         estimate(
             "mean.skin_delta_L",
@@ -548,7 +457,7 @@ def measured(*editors: str, rater: str = "skin") -> Measured:
         for editor in editors
         for group in ({}, {"race": "Black"}, {"race": "White"}, {"prompt": "O-01"}, {"prompt": "O-02"})
     ]
-    return Measured(rater, tuple(found))
+    return InstrumentResults(rater, tuple(found))
 
 
 def test_editors_that_were_not_measured_have_no_empty_panel():
@@ -584,17 +493,6 @@ def test_provenance_names_what_the_numbers_were_made_with():
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if not Path(CHROMIUM).exists():
-        pytest.skip("there is no chromium here")
-    with playwright.sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
 def illustrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with examples and a photo figure."""
     sheet = Image.new("RGB", (900, 600), "wheat")
@@ -608,50 +506,49 @@ def illustrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
-def test_the_appendix_is_accessible_on_a_desk_and_on_a_phone(browser: Any, illustrated: Path, width: int, scheme: str):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+def test_the_appendix_is_accessible_on_a_desk_and_on_a_phone(
+    chromium: Browser, illustrated: Path, width: int, scheme: str
+):
+    page = chromium.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda r: r.url.startswith(("data:", "file:")) or problems.append(r.url))
     page.goto(illustrated.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    found = Axe().run(page).response["violations"]
-    assert not [(v["id"], v["nodes"][0]["html"][:120]) for v in found if v["impact"] in ("serious", "critical")]
+    assert_accessible(page)
     assert not problems
     page.close()
 
 
-def test_the_page_works_by_keyboard(browser: Any, illustrated: Path):
-    page = browser.new_page(viewport={"width": 1300, "height": 800})
+def test_the_page_works_by_keyboard(chromium: Browser, illustrated: Path):
+    page = chromium.new_page(viewport={"width": 1300, "height": 800})
     page.goto(illustrated.as_uri())
     page.focus("#figure12 .enlarge")
     page.keyboard.press("Enter")
     assert page.locator("dialog img").get_attribute("alt") == "A grid of pictures."
     page.keyboard.press("Escape")
-    assert not page.locator("dialog").is_visible()
+    expect(page.locator("dialog")).to_be_hidden()
     page.focus(".card .pair >> nth=0")
     page.keyboard.press("Enter")
-    assert page.locator("dialog img").count() == 2
+    expect(page.locator("dialog img")).to_have_count(2)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Escape")
     heading = page.locator("#table20 thead button >> nth=1")
     heading.press("Enter")
+    expect(page.locator("#table20 thead th >> nth=1")).to_have_attribute("aria-sort", "descending")
     assert page.locator("#table20 tbody th >> nth=0").inner_text() == "Indian", "the highest comes first"
-    assert page.locator("#table20 thead th >> nth=1").get_attribute("aria-sort") == "descending"
     assert not page.locator("#multiverse").is_visible(), "secondary tables are folded"
     page.evaluate("location.hash = '#multiverse'")
     page.wait_for_function("document.getElementById('multiverse').checkVisibility()")
     page.close()
 
 
-def test_a_point_tells_its_number_when_pointed_at_and_print_tells_of_every_editor(browser: Any, illustrated: Path):
-    page = browser.new_page(viewport={"width": 1300, "height": 800})
+def test_a_point_tells_its_number_when_pointed_at_and_print_tells_of_every_editor(chromium: Browser, illustrated: Path):
+    page = chromium.new_page(viewport={"width": 1300, "height": 800})
     page.goto(illustrated.with_name("report.html").as_uri())
     page.locator("#figure4 .tip >> nth=1").hover(force=True)
-    assert re.fullmatch(r"flux2_dev, \w+: [\d.]+% \[.*\], n = 120", page.locator(".tooltip").inner_text())
+    expect(page.locator(".tooltip")).to_have_text(re.compile(r"^flux2_dev, \w+: [\d.]+% \[.*\], n = 120$"))
     page.goto(illustrated.as_uri())
     page.evaluate("document.querySelectorAll('details.editor').forEach((part) => { part.open = false; })")
     assert page.locator("details.editor:not([open])").count()
@@ -671,5 +568,4 @@ def test_the_texts_for_reuse_are_filled_from_the_results_and_marked(tmp_path: Pa
     assert "race change ≥3" in methods
     assert "balanced" not in methods
     assert "| Race change | judges | 13.8% | 9.8% to 17.8% | 120 | 3 |" in card
-    assert "these results hold no findings" in card.lower()
     assert (tmp_path / "citation.bib").read_text().startswith("@software{evenedit")

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from conftest import open_study
+from evenedit.api.load_results import load_results
 from evenedit.report.pages.report import write_report
 from evenedit.report.render.index import Index
 from evenedit.report.text.human_evaluation import band, human_evaluation
+from evenedit.reporting.writer import report_study
 from evenedit.results.results import Results
 from evenedit.stats import analyse
-from evenedit.study.report import report_study
-from tables import FEW_DRAWS, rated
+from tests.support.studies import open_study
+from tests.support.tables import FEW_DRAWS, rated
 
 SURVEY = {"survey": {"sampler": "balanced", "platform": {"kind": "prolific"}}}
 
@@ -25,7 +26,7 @@ SURVEY = {"survey": {"sampler": "balanced", "platform": {"kind": "prolific"}}}
 def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
     """A report with judges and people."""
     out = tmp_path_factory.mktemp("people")
-    results = analyse(rated(), FEW_DRAWS, {})
+    results = analyse(rated(), FEW_DRAWS)
     write_report(results, out, title="People & more", study=SURVEY)
     return results, out
 
@@ -121,9 +122,9 @@ def test_numbers_in_latex_are_those_of_results_json(people: tuple[Results, Path]
     ]
     axes = ("edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift")
     means = {
-        (a["statistic"], a["editor"], a["axis"]): a["value"]
-        for a in body["agreement"]
-        if a["raters"] == "all" and a["condition"] == "baseline" and not a["group"]
+        (a.statistic, a.editor, a.axis): a.value
+        for a in load_results(out).agreement
+        if a.raters == "all" and a.condition == "baseline" and not a.group
     }
     for who, editor, *numbers in rows:
         statistic = {"Judges": "mean_judges", "People": "mean_people"}[who]

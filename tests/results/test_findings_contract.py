@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import pytest
-from proofs.text_designs import design
 
 from evenedit.results.finding import FindingKind, FindingLevel
+from tests.support.random_studies import random_study
 
 FIELDS = {
     *("kind", "level", "experiment", "condition", "editor", "measure", "rater", "factor", "group", "against"),
@@ -19,7 +19,7 @@ STUDIES = (4, 13, 31, 502, 613, 181_033, 181_072)
 
 def findings() -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
     for seed in STUDIES:
-        written = json.loads(design(seed).results().to_json())
+        written = json.loads(random_study(seed).results().to_json())
         yield from ((seed, written, f) for f in written["findings"])
 
 

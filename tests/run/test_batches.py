@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-from conftest import open_study, write_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Outcome
 from evenedit.storage.store import Store
+from tests.support.studies import open_study, write_study
 
 ONLY = {"race": ["White"], "gender": ["Male"], "age": ["20s", "30s"]}
 TWO = {"kind": "drawn", "settings": {"size": 64, "only": ONLY}}
@@ -101,7 +101,7 @@ def test_a_killed_run_goes_on_and_every_edit_is_stored_once(plugin, tmp_path):
 def test_runs_that_share_a_study_lease_every_edit_of_a_batch(plugin, postgres_url, tmp_path):
     shared = {"store": {"url": postgres_url, "images": f"file://{tmp_path / 'images'}"}}
     given = editor("slow", tmp_path, batch=2, seconds=1.0)
-    folders = [study(tmp_path / name, [given], lease=3, **shared) for name in ("first", "second")]
+    folders = [study(tmp_path / name, [given], lease=10, **shared) for name in ("first", "second")]
     command = [sys.executable, "-m", "evenedit", "run"]
     first, second = [subprocess.Popen([*command, str(folder)], env=plugin) for folder in folders]
     store = Store(tmp_path / "reader", postgres_url)
@@ -168,7 +168,9 @@ def test_pictures_of_different_sizes_are_in_different_calls(tmp_path):
 
     tasks = [
         EditTask(
-            Request(Experiment.DIAGNOSIS, Condition.BASELINE, (f"{size}",), "O-01", "Make it so.", "any", {}, seed),
+            Request(
+                Experiment.DIAGNOSIS, Condition.parse("baseline"), (f"{size}",), "O-01", "Make it so.", "any", {}, seed
+            ),
             (images.put(Image.new("RGB", (size, 64), (seed, 9, 9))),),
         )
         for seed in (1, 2)

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError
+from evenedit.operations import run_view as live_run
+from evenedit.operations.plan import make_plan
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
-from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import FakeProvider
-from evenedit.study import live_run
-from evenedit.study.plan import make_plan
+from tests.support.provider import server as spoken
+from tests.support.provider.server import FakeProvider
+from tests.support.studies import open_study
 
 FACES = 8
 GOOD = {
@@ -74,9 +74,7 @@ def test_a_limit_of_money_needs_every_price_before_anything_is_begun(wire, tmp_p
         loaded.runner(Budget(max_cost=5.0), Prices.load(prices)).run()
     assert not wire.seen and not loaded.store.sources() and not loaded.store.runs()
     prices.write_text(PRICES + '[editors]\n"simulated-image" = 0.05\n')
-    with pytest.raises(
-        EvenEditError, match=r"has editors, which nobody reads; it may have date, \[models\], \[edits\]"
-    ):
+    with pytest.raises(EvenEditError, match=r"has unknown keys: editors; it may have date, \[models\], \[edits\]"):
         Prices.load(prices)
 
 
@@ -98,7 +96,7 @@ def test_the_page_of_the_run_counts_what_descriptions_cost(wire, tmp_path, price
     monkeypatch.setattr(live_run, "Prices", SimpleNamespace(load=lambda: Prices.load(prices)))
     loaded = open_study(tmp_path / "study", **described(wire))
     loaded.run()
-    used = live_run.LiveRun(loaded).now().cost
+    used = live_run.RunView(loaded).now().cost
     assert len(wire.seen) == FACES and used.startswith(
         "8 calls to services, about US$ 0.80 by the prices of 2026-01-01"
     )

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import write_study
 from evenedit.config.study_file import ExecutorSection
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import open_images
@@ -20,8 +19,8 @@ from evenedit.run.executors import EditQueue, Processes, edit
 from evenedit.run.worker import EditTask, WorkerSetup, retry
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.storage.store import Store
+from tests.support.studies import write_study
 
-HERE = Path(__file__).parents[1]
 FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
 
 
@@ -65,21 +64,21 @@ def test_processes_stay_for_the_next_editor(tmp_path):
     person = next(Drawn(size=64).portraits())[3]
     tasks = [
         EditTask(
-            Request(Experiment.DIAGNOSIS, Condition.BASELINE, ("a",), "O-01", "Make it so.", "any", {}, seed),
+            Request(Experiment.DIAGNOSIS, Condition.parse("baseline"), ("a",), "O-01", "Make it so.", "any", {}, seed),
             (images.put(person),),
         )
         for seed in range(3)
     ]
-    staff = Processes()
+    pool = Processes()
     try:
         made, workers = [], []
         for editor in ("simulated-even", "simulated-null"):
             setup = WorkerSetup(editor, {}, str(tmp_path))
             queue = EditQueue(tasks)
-            made.append([e for batch in edit(ExecutorSection(processes=1), setup, queue, staff) for e in batch])
+            made.append([e for batch in edit(ExecutorSection(processes=1), setup, queue, pool) for e in batch])
             workers.append([p.pid for p in active_children()])
     finally:
-        staff.dismiss()
+        pool.shutdown()
     assert [len(edits) for edits in made] == [3, 3]
     assert images.open(made[1][0].image).tobytes() == person.tobytes() != images.open(made[0][0].image).tobytes()
     assert len(workers[0]) == 1 and workers[0] == workers[1]
@@ -159,6 +158,7 @@ def test_a_failure_that_lasts_is_not_tried_twice_and_a_rate_limit_waits_as_told(
     assert time.monotonic() - started >= 0.4
 
 
+@pytest.mark.ray
 def test_ray_without_a_cluster_is_told(tmp_path):
     from evenedit.run.executors.ray import RayActors
 
@@ -180,6 +180,7 @@ def cluster(plugin):
         made.shutdown()
 
 
+@pytest.mark.ray
 @pytest.mark.filterwarnings("ignore")
 def test_a_ray_cluster_gives_the_same_results_and_survives_losing_a_worker_and_a_node(plugin, cluster, tmp_path):
     made, second = cluster
@@ -217,6 +218,7 @@ def _wait_for(folder: Path, count: int) -> None:
 def _kill_one_actor() -> None:
     import psutil
 
-    actors = [p for p in psutil.process_iter(["cmdline"]) if "ray::Worker" in " ".join(p.info["cmdline"] or ())]
+    family = psutil.Process().children(recursive=True)  # of this test's cluster, not of another test's
+    actors = [p for p in family if p.is_running() and "ray::Worker" in " ".join(p.cmdline())]
     assert actors, "no actor to kill"
     actors[0].kill()

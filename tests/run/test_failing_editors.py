@@ -14,16 +14,16 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from conftest import open_study, write_study
-from evenedit.core.errors import Unfinished
+from evenedit.core.errors import IncompleteError
 from evenedit.core.images import ImageFolder
 from evenedit.core.records import Outcome
 from evenedit.run import interruption
-from evenedit.run.executors.threads import Lane, in_lanes
+from evenedit.run.executors.threads import Lane, run_in_lanes
 from evenedit.run.reasons import grouped
 from evenedit.simulation.editors import SimulatedEditor
 from evenedit.simulation.judges import SimulatedJudge
 from evenedit.storage.store import Store
+from tests.support.studies import open_study, write_study
 
 EDITS = 16
 """Of each editor in the small study."""
@@ -82,7 +82,7 @@ def check(done, folder):
     assert (
         "editor 'unloadable' was stopped: it cannot be loaded (RuntimeError: the weights are not there)" in done.stdout
     )
-    assert "The same command goes on" in done.stdout
+    assert "Rerun the command to resume" in done.stdout
     assert len([line for line in done.stdout.splitlines() if "it never works" in line]) == 2, "alike reasons together"
 
 
@@ -103,6 +103,7 @@ def test_in_processes_every_kind_of_failure_ends_in_words_and_the_rest_is_done(p
     check(run(folder, plugin), folder)
 
 
+@pytest.mark.ray
 @pytest.mark.filterwarnings("ignore")
 def test_on_ray_who_fails_hangs_or_cannot_be_loaded_is_stopped_or_replaced_and_the_rest_is_done(plugin, tmp_path):
     editors = [
@@ -229,7 +230,7 @@ def test_after_the_first_ctrl_c_what_is_under_way_is_waited_for_only_so_long(mon
             time.sleep(1000)
         return item
 
-    batches = in_lanes([Lane(["quick", "hangs", "never begun"], 1)], work)
+    batches = run_in_lanes([Lane(["quick", "hangs", "never begun"], 1)], work)
     came += next(batches)
     _until(lambda: "hangs" in begun, "the hanging item")
     signal.raise_signal(signal.SIGINT)
@@ -312,7 +313,7 @@ def test_a_judge_that_cannot_be_made_is_named_before_anything_begins(plugin, tmp
     folder = write_study(tmp_path, judges=[judge("broken", tmp_path, mode="make")])
     done = run(folder, plugin)
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "judges[0] 'broken': it cannot be made (OSError: it loads its weights too early)" in done.stderr
+    assert "judges[0] 'broken': it cannot be built (OSError: it loads its weights too early)" in done.stderr
 
 
 def test_a_store_that_takes_no_picture_ends_in_words(tmp_path, monkeypatch):
@@ -324,7 +325,7 @@ def test_a_store_that_takes_no_picture_ends_in_words(tmp_path, monkeypatch):
         summary = loaded.run()
     assert (summary.edited, summary.failed) == (0, 2)
     assert "failures in a row (storage): Failed: the picture was made and could not be stored (ZeroDiv" in str(summary)
-    assert "see whether there is room" in str(summary)
+    assert "check the free space" in str(summary)
     assert loaded.run().complete
 
 
@@ -336,7 +337,7 @@ def test_a_database_that_fails_in_the_midst_of_a_run_ends_it_in_words(tmp_path, 
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "save_edits", full)
-        with pytest.raises(Unfinished, match="database failed in the midst of the run: database or disk is full"):
+        with pytest.raises(IncompleteError, match="database failed during the run: database or disk is full"):
             loaded.run()
     assert loaded.run().complete
 

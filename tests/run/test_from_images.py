@@ -5,16 +5,17 @@ import json
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 
-from conftest import SHARED
 from evenedit import audit
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.identity import available
 from evenedit.run.from_images import begin, table_of
 from evenedit.storage.store import Store
+from tests.support.paths import SHARED
 
 COLUMNS = ("source", "edited", "prompt", "race", "gender", "age", "prompt_id")
 
@@ -73,19 +74,23 @@ def test_bad_pairs_are_named_and_nothing_is_written(evenedit, tmp_path, change, 
 
 @pytest.mark.skipif(not (SHARED / "step1x_edits").is_dir(), reason="the real outputs are not beside this checkout")
 def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path):
-    edits = SHARED / "step1x_edits" / "edits.csv"
+    folder = SHARED / "step1x_edits"
+    rows = pd.read_csv(folder / "edits.csv", dtype=str)
+    rows = rows[rows["prompt_id"].isin(["A01", "A02", "A03", "A05", "A10", "B01", "B02", "B09"])]
+    edits = tmp_path / "edits.csv"
+    rows.assign(file=[str(folder / name) for name in rows["file"]]).to_csv(edits, index=False)
     made = evenedit(
         *("audit", "--pairs", edits, "--sources", SHARED / "portraits"),
-        *("--editor", "step1x-edit-v1p2", "--out", tmp_path),
+        *("--editor", "step1x-edit-v1p2", "--out", tmp_path / "audit"),
         timeout=600,
     )
     assert made.returncode == 0, made.stderr
-    counts = json.loads((tmp_path / "report/results.json").read_text())["counts"]
-    assert (counts["edits"], counts["edited"], counts["failed"]) == (177, 177, 0)
-    page = "".join((tmp_path / "report" / name).read_text() for name in ("report.html", "appendix.html"))
+    counts = json.loads((tmp_path / "audit/report/results.json").read_text())["counts"]
+    assert (counts["edits"], counts["edited"], counts["failed"]) == (71, 71, 0)
+    page = "".join((tmp_path / "audit/report" / name).read_text() for name in ("report.html", "appendix.html"))
     assert "senior executive" in page, "B01 is recognised by its text"
     assert "edited picture: no colour" in page, "grayscale outputs have no skin tone"
-    results = json.loads((tmp_path / "report/results.json").read_text())
+    results = json.loads((tmp_path / "audit/report/results.json").read_text())
     found = {
         (e["measure"], e["group"].get("prompt")): e["value"]
         for m in results["measured"]

@@ -1,9 +1,9 @@
 """A run killed at any moment and started again gives the same results, and does nothing twice.
 
-A small version of `python -m proofs kills`, whose table is docs/proofs/kills.md.
+A small version of `python -m validation kills`, whose table is docs/validation/kills.md.
 """
 
-from proofs.kills import kill_runs
+from validation.kills import kill_runs
 
 KILLS = 8
 

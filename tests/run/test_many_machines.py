@@ -8,12 +8,13 @@ import time
 from collections import Counter
 
 import pytest
+import sqlalchemy as sa
 
-from conftest import judged_by, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.storage import file_systems, leases
 from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
+from tests.support.studies import judged_by, write_study
 
 FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
 EDITS = 24
@@ -21,7 +22,7 @@ RESULTS = """
 # without when, how often and by whom, and the hash of a file that names its database
 import json, sys
 from pathlib import Path
-from evenedit.study.study import Study
+from evenedit.api.study import Study
 body = json.loads(Study.load(Path(sys.argv[1])).results().to_json())
 for fact in ("time", "command", "first_run", "runs", "study"):
     del body["provenance"][fact]
@@ -31,7 +32,7 @@ print(json.dumps(body, sort_keys=True))
 
 def study(wire, log, seconds, **changes):
     editors = [{"id": "slow", "kind": "faulty", "settings": {"log": str(log), "seconds": seconds}}]
-    executor = {"retries": 0, "calls": 2, "lease": 4}
+    executor = {"retries": 0, "calls": 2, "lease": 10}
     asked = judged_by(wire, "chat", editors=editors, sources=FACES, executor=executor, cache={"use": False})
     return asked | changes
 
@@ -96,27 +97,47 @@ def _until(condition, what, seconds=120):
 
 def test_a_lease_is_one_runs_until_it_is_released_or_its_owner_is_silent(postgres_url, tmp_path):
     store = Store(tmp_path, postgres_url)
-    first, second = (Leases(store._engine, 1.0) for _ in range(2))
+    first, second = (Leases(store._engine, 8.0) for _ in range(2))
     assert first.claim("edit a") and first.claim("edit a") and not second.claim("edit a")
     first.release(["edit a"])
     assert second.claim("edit a"), "released"
     assert not first.claim("edit a")
-    _until(lambda: first.claim("edit a"), "the second run's deadline")
+    _expire(store, "edit a")
+    assert first.claim("edit a"), "the second run's deadline has passed"
     with second.alive():
         assert second.claim("edit b")
-        time.sleep(2.0)
+        until = _until_when(store, "edit b")
+        _until(lambda: _until_when(store, "edit b") > until, "its owner moves the deadline on")
         assert not first.claim("edit b"), "its owner is alive"
     assert first.claim("edit b"), "a run that ends gives back what it holds"
     store.close()
 
 
+def _until_when(store, key):
+    """Return the deadline of a lease."""
+    with store._engine.connect() as db:
+        return db.execute(sa.select(leases.TABLE.c.until).where(leases.TABLE.c.key == key)).scalar_one()
+
+
+def _expire(store, *keys):
+    """Let the deadlines of leases pass."""
+    with store._engine.begin() as db:
+        db.execute(leases.TABLE.update().where(leases.TABLE.c.key.in_(keys)).values(until=0.0))
+
+
 def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, tmp_path, monkeypatch):
     monkeypatch.setattr(leases, "LOOK", 0.05)
     store = Store(tmp_path, postgres_url)
-    here, there = Leases(store._engine, 60.0), Leases(store._engine, 1.0)
+    here, there = Leases(store._engine, 60.0), Leases(store._engine, 60.0)
     assert there.claim("done soon") and there.claim("never done")
     looks = iter(range(100))
-    left = lambda: {"never done"} | ({"done soon"} if next(looks) < 3 else set())  # noqa: E731
+
+    def left():
+        look = next(looks)
+        if look == 6:
+            _expire(store, "never done")
+        return {"never done"} | ({"done soon"} if look < 3 else set())
+
     assert here.wait(["done soon", "never done"], left) == {"never done"}
     assert here.wait(["done soon"], set) == set()
     done = iter([{"stored", "held"}, {"held"}, {"held"}, {"held"}, set()])  # one is stored and freed between two looks
@@ -135,7 +156,7 @@ def test_a_check_that_needs_the_study_alone_is_refused_beside_a_run(postgres_url
     refused = pytest.raises(EvenEditError, match="another process is running the study")
     with here.running(60), there.running(60), refused, there.locked():
         pass
-    with there.locked(), pytest.raises(EvenEditError, match="works on this study alone"), here.running(60):
+    with there.locked(), pytest.raises(EvenEditError, match="has exclusive use of this study"), here.running(60):
         pass
     here.close()
     there.close()

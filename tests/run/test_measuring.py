@@ -1,17 +1,13 @@
 """Instruments in a study: measured once, resumable, raters of their own that no ensemble mixes in."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from conftest import open_study, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Status
 from evenedit.instruments import identity as likeness
@@ -25,7 +21,8 @@ from evenedit.run import measuring as measurements
 from evenedit.run import measuring_process
 from evenedit.stats.disparity.instruments import SHARES
 from evenedit.storage.store import Store
-from evenedit.study.results import results_of, rules_of
+from evenedit.study.analysis import analysis_rules, compute_results
+from tests.support.studies import open_study, write_study
 
 INSTRUMENTS = [
     {"id": "skin", "kind": "skin"},
@@ -65,7 +62,7 @@ def test_planted_lightening_is_measured_without_a_judge(lightening):
 
 def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lightening, monkeypatch):
     before = lightening.table()
-    monkeypatch.setattr(measurements, "take", lambda pairs: pytest.fail("measured again"))
+    monkeypatch.setattr(measurements, "measure_pairs", lambda pairs: pytest.fail("measured again"))
     measured(lightening.store.folder).run()
     finer = [{"id": "skin", "kind": "skin", "settings": {"cuts": [-4.0, -1.0, 1.0, 4.0]}}, INSTRUMENTS[1]]
     again = measured(lightening.store.folder, instruments=finer)
@@ -79,7 +76,7 @@ def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lighte
 
 def test_the_ensemble_is_of_judges_only(lightening):
     table = lightening.table()
-    scores = combine(table, rules_of(lightening.file).ensemble, "exclude")
+    scores = combine(table, analysis_rules(lightening.file).ensemble, "exclude")
     assert (table.values[0, :, SKIN] > 0).any()
     assert not scores.values.any()
 
@@ -95,7 +92,7 @@ def test_every_measurement_is_kept_with_its_reasons(lightening):
 
 def test_a_report_without_judges_says_what_was_measured(lightening):
     table = lightening.table()
-    results = results_of(lightening, table)
+    results = compute_results(lightening, table)
     by_name = {m.rater: m for m in results.measured}
     skin = by_name["skin"]
     everybody = next(e for e in skin.estimates if e.measure == "mean.skin_delta_L" and not e.group and e.editor)
@@ -132,7 +129,7 @@ def test_what_a_feature_prompt_changed_is_measured_over_pairs(tmp_path):
     by_hand = np.array([arms["feature"][s] - arms["baseline"][s] for s in arms["feature"]])
     assert len(by_hand) == 8 and (np.abs(by_hand[~np.isnan(by_hand)]) > 1).any()
 
-    results = results_of(loaded, table)
+    results = compute_results(loaded, table)
     skin = Index(results).instruments["skin"]
     found = skin.find("delta.skin_delta_L", "simulated-lightening", experiment="mitigation", condition="feature")
     assert found.value == pytest.approx(np.nanmean(by_hand), abs=1e-3)
@@ -156,7 +153,7 @@ def test_what_cannot_be_measured_is_counted_by_group_and_tested(lightening):
         reasons=tuple("edited picture: no face" if b else r for b, r in zip(black, reading.reasons, strict=True)),
     )
     readings = tuple(blind if r is reading else r for r in table.readings)
-    results = results_of(lightening, replace(table, readings=readings))
+    results = compute_results(lightening, replace(table, readings=readings))
     gone = {
         s.group.get("race", ""): (s.count, s.edits)
         for m in results.measured
@@ -246,7 +243,7 @@ def test_the_identity_reference_is_computed_once_and_its_bias_printed(tmp_path, 
         editors=[{"id": "simulated-null"}],
     )
     loaded.run()
-    monkeypatch.setattr(measurements, "sit_for", lambda person: pytest.fail("computed again"))
+    monkeypatch.setattr(measurements, "embed_reference_face", lambda person: pytest.fail("computed again"))
     other = [{"id": "simulated-null"}, {"id": "simulated-even"}]
     again = open_study(
         tmp_path,
@@ -257,13 +254,32 @@ def test_the_identity_reference_is_computed_once_and_its_bias_printed(tmp_path, 
         editors=other,
     )
     again.run()
-    results = results_of(again, again.table())
+    results = compute_results(again, again.table())
     assert results.measured[0].notes == (likeness.BIAS,)
     assert likeness.BIAS in all_tables(Index(results))["measured"].notes
     same = next(
         e for e in results.measured[0].estimates if (e.measure, e.editor) == ("rate.another_person", "simulated-null")
     )
     assert (same.value, same.n) == (0.0, 6)
+
+
+STOPPED = """
+import os, signal, sys
+from evenedit.cli import main
+from evenedit.storage.store import Store
+
+save = Store.save_measurements
+
+def save_and_stop(self, *arguments):
+    save(self, *arguments)
+    if len(self.run_of_measurements()) >= 4:
+        os.kill(os.getpid(), signal.SIGINT)
+
+Store.save_measurements = save_and_stop
+sys.argv = ["evenedit", "run", sys.argv[1]]
+main()
+"""
+"""Ctrl-C as soon as four measurements are stored."""
 
 
 def test_an_interrupted_measuring_goes_on_where_it_stopped(tmp_path):
@@ -274,17 +290,13 @@ def test_an_interrupted_measuring_goes_on_where_it_stopped(tmp_path):
         instruments=INSTRUMENTS,
         judges=[],
     )
+    stopped = subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], capture_output=True, text=True)
+    assert stopped.returncode == 130, stopped.stderr
     command = [sys.executable, "-m", "evenedit", "run", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def done():
-        return Store(tmp_path).run_of_measurements() if (tmp_path / "study.db").exists() else {}
+        return Store(tmp_path).run_of_measurements()
 
-    while len(done()) < 4 and process.poll() is None:
-        time.sleep(0.1)
-    os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
     first = done()
     assert 4 <= len(first) < 48
     subprocess.run(command, check=True, capture_output=True, timeout=300)

@@ -9,13 +9,13 @@ import tomli_w
 from PIL import Image
 
 from evenedit import audit
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.design.requests import diagnosis
 from evenedit.protocol import load_prompts
 from evenedit.run.from_images import begin
-from evenedit.simulation.pictures import write_pictures
-from evenedit.study.study import Study
+from scripts.draw_pictures import draw_pictures
 
 
 def colour(name: str) -> tuple[int, ...]:
@@ -183,8 +183,8 @@ def test_cells_that_say_nothing_or_two_things_are_refused(tmp_path, rows, wanted
 
 def test_the_example_works(evenedit, tmp_path):
     said = evenedit("audit", "--example")
-    assert said.returncode == 0 and "evenedit dev pictures" in said.stderr
-    write_pictures(tmp_path / "in", editor="simulated-even", prompts=("O-01", "V-02"), seed=1, size=64)
+    assert said.returncode == 0 and "scripts/draw_pictures.py" in said.stderr
+    draw_pictures(tmp_path / "in", editor="simulated-even", prompts=("O-01", "V-02"), seed=1, size=64)
     (tmp_path / "in/mine.csv").write_text(said.stdout)
     study = audit(tmp_path / "in/mine.csv", instruments=(), out=tmp_path / "out")
     assert study.run().edited == 5 and {r.editor for r in study.store.requests().values()} == {"my-editor"}

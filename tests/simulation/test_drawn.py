@@ -16,16 +16,8 @@ from evenedit.protocol import factors as grid
 from evenedit.simulation.portraits import portrait as drawing
 from evenedit.simulation.portraits.drawn import Drawn, sample
 from evenedit.simulation.portraits.headwear import HEADWEAR
-from evenedit.simulation.portraits.portrait import (
-    OUTFITS,
-    SCENES,
-    Portrait,
-    lighten,
-    portrait_of,
-    regions,
-    render,
-    render_pair,
-)
+from evenedit.simulation.portraits.portrait import OUTFITS, SCENES, lighten, portrait_of, regions, render, render_pair
+from evenedit.simulation.portraits.traits import Portrait
 
 RACES = grid.factor("race").codes
 FACE_SHAPE = (

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from conftest import open_study
 from evenedit.core.color import rgb_to_lab
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case, Refusal
@@ -20,7 +19,8 @@ from evenedit.simulation.editors import Even, Lightening, Null, Refusing, Replac
 from evenedit.simulation.judges import SimulatedJudge
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.portraits.portrait import portrait_of, regions
-from evenedit.study.results import results_of
+from evenedit.study.analysis import compute_results
+from tests.support.studies import open_study
 
 PROMPTS = load_prompts("diagnostic")
 SEEDS = range(20)
@@ -189,7 +189,7 @@ def audit(seed: int) -> tuple[list[bool], bool]:
             executor={"workers": 1},
         )
         loaded.run()
-        results = results_of(loaded, loaded.table())
+        results = compute_results(loaded, loaded.table())
     significant = [t for t in results.tests if t.editor == "simulated-even" and t.p_holm < 0.05]
     return [bool(p.inside) for p in results.planted], bool(significant)
 

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol.factors import cells
 from evenedit.sources.dataset import CLASSES, open_dataset
 from evenedit.sources.fairface import FairFace
 from evenedit.sources.folder import Folder
-from fairface_copies import as_folder, as_shards, dot, rows
+from tests.support.fairface_copies import as_folder, as_shards, dot, rows
+from tests.support.studies import open_study
 
 CELLS = ["_".join(cell.values()) for cell in cells()]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from conftest import open_study
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Source
 from evenedit.protocol import Factor
 from evenedit.sources.folder import Folder
+from tests.support.studies import open_study
 
 MONK = Factor.of("monk", map(str, range(1, 11)), title="Monk skin tone", ordered=True)
 HEADWEAR = Factor.of("headwear", ["none", "head scarf"])

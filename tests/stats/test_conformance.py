@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import CONFORMANCE
-from evenedit.ratings.combine import asked, combine
+from evenedit.ratings.combine import applicable_questions, combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
+from tests.support.paths import CONFORMANCE
 
 EXPECTED = pd.read_csv(CONFORMANCE / "expected.csv", keep_default_na=False)
 COUNTS = json.loads((CONFORMANCE / "counts.json").read_text())
@@ -27,7 +27,7 @@ def table() -> RatingTable:
 @cache
 def results(preset: str, missing: str) -> Results:
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
-    return analyse(table(), replace(rules, missing=missing, draws=40, permutations=19), {})
+    return analyse(table(), replace(rules, missing=missing, draws=40, permutations=19))
 
 
 @pytest.mark.parametrize("missing", ["exclude", "neutral-3"])
@@ -91,7 +91,7 @@ def test_every_edit_is_counted():
     scores = combine(table(), AnalysisRules.default().ensemble, "exclude")
     mitigation = (table().edits["experiment"] == "mitigation").to_numpy()
     assert counts["needs_review.mitigation"] == int(scores.needs_review[mitigation].sum())
-    assert not (scores.values[~asked(table())]).any()
+    assert not (scores.values[~applicable_questions(table())]).any()
 
 
 def test_results_do_not_depend_on_the_order_of_rows():
@@ -105,12 +105,12 @@ def test_results_do_not_depend_on_the_order_of_rows():
         asks=table().asks,
     )
     rules = replace(AnalysisRules.default(), draws=40, permutations=19)
-    assert analyse(other, rules, {}).to_json() == results("default", "exclude").to_json()
+    assert analyse(other, rules).to_json() == results("default", "exclude").to_json()
 
 
 def test_the_same_analysis_twice_gives_the_same_bytes():
     rules = replace(AnalysisRules.published(), draws=40, permutations=19)
-    assert analyse(table(), rules, {}).to_json() == results("published", "exclude").to_json()
+    assert analyse(table(), rules).to_json() == results("published", "exclude").to_json()
 
 
 def test_sensitivity_rows_contain_the_default_and_agree_with_it():
@@ -142,7 +142,7 @@ FLUX = {
 
 
 def test_the_published_preset_prints_tables_19_and_20_as_the_paper_does():
-    found = analyse(table(), replace(AnalysisRules.published(), draws=40, permutations=19), {})
+    found = analyse(table(), replace(AnalysisRules.published(), draws=40, permutations=19))
     for editor, printed in PRINTED.items():
         rates = [found.find(f"rate.{name}", editor=editor) for name in ("edit_success", "soft_erasure", "race_change")]
         assert tuple(f"{100 * rate.value:.1f}%" for rate in rates if rate and rate.value is not None) == printed

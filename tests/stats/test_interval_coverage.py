@@ -1,11 +1,11 @@
-"""A small version of `python -m proofs coverage`, whose table is docs/proofs/coverage.md."""
+"""A small version of `python -m validation coverage`, whose table is docs/validation/coverage.md."""
 
 import numpy as np
 import pytest
-from proofs.coverage import World, alarms, one_study, ppi_study, shares
-from proofs.few_prompts import covered, study
 
 from evenedit.stats.engine.bootstrap import Bootstrap
+from validation.coverage import World, alarms, one_study, ppi_study, shares
+from validation.few_prompts import covered, study
 
 
 @pytest.mark.parametrize("shape", ["no gap", "one group higher"])
@@ -34,7 +34,7 @@ def test_prediction_powered_intervals_cover_and_are_narrower():
 
 
 def test_intervals_over_everybody_hold_the_truth_with_four_prompts():
-    """A small version of `python -m proofs few_prompts`, on studies of another seed."""
+    """A small version of `python -m validation few_prompts`, on studies of another seed."""
     found = []
     for at in range(12):
         panel, truth = study(np.random.default_rng([77, at]), 4, (0.3,) * 6)

@@ -11,10 +11,12 @@ from PIL import Image
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import ImageFolder, read_image
 from evenedit.core.interfaces import Reply
-from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source, Status
-from evenedit.storage.store import Answered, BatchJob, Store
+from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Request, Source, Status
+from evenedit.storage.store import BatchJob, Store, StoredReply
 
-REQUEST = Request(Experiment.DIAGNOSIS, "baseline", ("A",), "O-01", "Do it.", "e", {"steps": 4, "cfg": 1.5}, 42)
+REQUEST = Request(
+    Experiment.DIAGNOSIS, Condition.parse("baseline"), ("A",), "O-01", "Do it.", "e", {"steps": 4, "cfg": 1.5}, 42
+)
 
 
 def test_what_is_stored_comes_back_equal(store):
@@ -37,7 +39,7 @@ def test_saving_again_replaces_and_never_doubles(store):
 def test_how_a_reply_was_obtained_is_kept_beside_it(store):
     origin = {"via": "cache", "model": "m-1", "input": 90, "output": 9, "content": "abc", "obtained": "2026-01-01"}
     for n, told in enumerate((origin, origin | {"via": "batch", "input": 110, "output": 11, "job": "b1"}, {})):
-        store.save_answers([Answered(f"r{n}", "judge", "v1", Kind.VLM, Reply(Status.SCORED, origin=told))], run_id=1)
+        store.save_answers([StoredReply(f"r{n}", "judge", "v1", Kind.VLM, Reply(Status.SCORED, origin=told))], run_id=1)
     assert [(c.request_id, c.via, c.obtained, c.job) for c in store.calls("judge", "v1")] == [
         ("r0", "cache", "2026-01-01", None),
         ("r1", "batch", "2026-01-01", "b1"),
@@ -58,7 +60,7 @@ def test_a_batch_job_is_open_from_before_it_is_sent_until_its_end_is_noted(store
 
 def test_a_reply_is_kept_whole_with_its_state(store):
     reply = Reply(Status.SCORED, {"skin_tone": 4, "race_drift": None}, raw='{"skin_tone": 4}')
-    store.save_answers([Answered("r1", "judge", "v1", Kind.VLM, reply)], run_id=3)
+    store.save_answers([StoredReply("r1", "judge", "v1", Kind.VLM, reply)], run_id=3)
     assert {r.question_id: r.value for r in store.ratings("judge", "v1")} == {"skin_tone": 4, "race_drift": None}
     assert store.answered("judge", "v1") == {"r1": Status.SCORED}
     assert store.answered("judge", "v2") == {}, "changed settings are another revision"
@@ -73,7 +75,8 @@ def test_runs_carry_their_provenance(store):
 
 
 def test_a_newer_schema_is_refused_with_the_way_out(store, tmp_path):
-    store.set_fact("schema", "99")
+    with store.begin() as db:
+        db.exec_driver_sql("UPDATE alembic_version SET version_num = '99'")
     with pytest.raises(EvenEditError, match=r"schema 99.*Upgrade"):
         Store(tmp_path, None if store._engine.dialect.name == "sqlite" else _url(store))
 

@@ -10,29 +10,29 @@ from typing import Any
 import httpx
 import pytest
 
-from conftest import open_study
+from evenedit.api.study import Study
+from evenedit.cases import grids
+from evenedit.cases.labels import group_in_words, in_a_sentence, labels_in_words
+from evenedit.cases.review_queue import ReviewQueue
+from evenedit.cases.search import Gallery, LiveGallery
+from evenedit.comparison.compare import Side, compare
+from evenedit.comparison.leaderboard import measures_of, write_leaderboard
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Source
+from evenedit.operations import anchors, judge_checks
+from evenedit.operations.plan import design_of
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
 from evenedit.report.figures.photo_figure import PhotoFigure
+from evenedit.reporting.examples import choose
+from evenedit.reporting.photo_figures import photo_figures
 from evenedit.simulation.portraits.drawn import LABELS, sample
 from evenedit.simulation.portraits.portrait import render
-from evenedit.study import anchors, judge_checks
-from evenedit.study.compare import Side, compare
-from evenedit.study.example_cases import choose
-from evenedit.study.gallery import grids
-from evenedit.study.gallery.search import Gallery, LiveGallery
-from evenedit.study.labels import group_in_words, in_a_sentence, labels_in_words
-from evenedit.study.leaderboard import measures_of, write_leaderboard
-from evenedit.study.photo_figures import photo_figures
-from evenedit.study.plan import design_of
-from evenedit.study.results import rules_of
-from evenedit.study.review_queue import ReviewQueue
-from evenedit.study.study import Study
-from web_study import PASSWORD, app_of, serving
+from evenedit.study.analysis import analysis_rules
+from tests.support.studies import open_study
+from tests.support.web_study import PASSWORD, app_of, serving
 
 MONK = ["2", "5", "8"]
 HEADWEAR = ["none", "scarf"]
@@ -91,7 +91,7 @@ def gallery(study: Study) -> Gallery:
 
 @pytest.fixture(scope="module")
 def figures(study: Study) -> dict[str, PhotoFigure]:
-    rules = rules_of(study.file)
+    rules = analysis_rules(study.file)
     scores = combine(study.table(), rules.ensemble, rules.missing)
     return {f.id: f for f in photo_figures(scores, study.store, merge([study.file.prompts]), simulated=True)}
 
@@ -207,7 +207,7 @@ def test_photo_figures_go_across_the_main_factor_and_have_no_roles(figures):
 def test_a_study_of_one_factor_has_its_figure_without_matching(tmp_path):
     made = open_declared(tmp_path, 1, factors=DECLARED["factors"][:1], editors=DECLARED["editors"][:1], judges=[])
     made.run()
-    rules = rules_of(made.file)
+    rules = analysis_rules(made.file)
     scores = combine(made.table(), rules.ensemble, rules.missing)
     drawn = {f.id: f for f in photo_figures(scores, made.store, made.file.prompts, simulated=True)}
     assert "The first editor and prompts: nothing is rated" in drawn["figure13"].caption
@@ -218,7 +218,7 @@ def test_a_study_of_one_factor_has_its_figure_without_matching(tmp_path):
 
 
 def test_examples_carry_the_labels_of_the_study_s_factors(study):
-    rules = rules_of(study.file)
+    rules = analysis_rules(study.file)
     scores = combine(study.table(), rules.ensemble, rules.missing)
     examples = list(choose(scores, study.store, study.file.prompts))
     assert examples and all({"monk"} <= set(e.group) <= {"monk", "headwear"} for e in examples)

@@ -6,13 +6,13 @@ import sqlite3
 
 import pytest
 
-from bundles import SEALED, sealed_study
-from conftest import write_study
+from evenedit.api.study import Study
 from evenedit.core.errors import EvenEditError
-from evenedit.storage.study_history import StudyHistory, breaks, parse_history
-from evenedit.study.kept_plan import KeptPlan
-from evenedit.study.seal import seal_study
-from evenedit.study.study import Study
+from evenedit.storage.study_history import StudyHistory, chain_breaks, parse_history
+from evenedit.study.preregistration.adherence import PlanAdherence
+from evenedit.study.preregistration.seal import seal_study
+from tests.support.bundles import SEALED, sealed_study
+from tests.support.studies import write_study
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def edited(study: Study, old: str, new: str) -> Study:
 
 
 def changes(study: Study) -> dict[str, tuple[str, str]]:
-    kept = KeptPlan.of(Study.load(study.folder))
+    kept = PlanAdherence.of(Study.load(study.folder))
     assert kept is not None
     return {change.what: (change.before, change.after) for change in kept.changes}
 
@@ -112,11 +112,11 @@ def test_a_plan_is_sealed_once_and_its_hypotheses_must_be_rules(tmp_path):
 
 def test_each_line_of_the_history_holds_the_next(study):
     history = StudyHistory(study.folder)
-    assert [line.what for line in history.lines()] == ["sealed", "run began", "run ended"]
-    assert not list(breaks(history.lines()))
+    assert [line.event for line in history.lines()] == ["sealed", "run began", "run ended"]
+    assert not list(chain_breaks(history.lines()))
     lines = history.text().splitlines(keepends=True)
     for tampered in (lines[1:], [lines[0], lines[2]], [lines[0], lines[1].replace('"run": 1', '"run": 2'), lines[2]]):
-        assert list(breaks(parse_history("".join(tampered))))
+        assert list(chain_breaks(parse_history("".join(tampered))))
 
 
 def test_a_study_that_was_never_sealed_says_nothing_of_a_plan(tmp_path):

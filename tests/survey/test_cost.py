@@ -18,7 +18,7 @@ def test_the_papers_plan():
 
 def test_plan_002_with_correct_arithmetic():
     # 504/40 -> 13, 336/40 -> 9, 100/40 -> 3: 25 tasks by three people are 75
-    plain = planner.preset("plan-002", gold=False)
+    plain = planner.preset("plan-002-no-gold")
     assert [part.tasks for part in plain.parts] == [13, 9, 3]
     assert plain.people == 75
     # four gold items inside the 40: 504/36 -> 14, 336/36 -> 10, 100/36 -> 3
@@ -45,8 +45,10 @@ def test_an_unknown_preset_names_the_known_ones():
 
 
 def test_the_plan_on_the_command_line(evenedit):
-    said = evenedit("survey", "plan", "--preset", "paper-prolific", "--minimum", "12")
+    said = evenedit("survey", "plan", "--preset", "paper-prolific", "--pay", "minimum_per_hour=12")
     assert said.returncode == 0
     assert "10 tasks, 30 people" in said.stdout and "90.00 + fees 30.00 = 120.00" in said.stdout
     assert "WARNING: 6.55 USD per hour is below the stated minimum of 12.00; pay 5.50" in said.stdout
     assert evenedit("survey", "plan").returncode == 2
+    wrong = evenedit("survey", "plan", "--preset", "paper-prolific", "--pay", "wage=12")
+    assert wrong.returncode == 2 and "there is no 'wage'; the keys are per_task" in wrong.stderr

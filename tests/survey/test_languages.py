@@ -9,7 +9,7 @@ import pytest
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol.prompts import load_prompts
 from evenedit.survey.languages import Languages, built_in_texts
-from web_study import app_of, seated, serving, web_study
+from tests.support.web_study import app_of, seated, serving, web_study
 
 ENGLISH = files("evenedit.survey").joinpath("languages", "en.toml").read_text("utf-8")
 ARABIC = ENGLISH.replace('name = "English"', 'name = "العربية"\ndirection = "rtl"\nprompts_checked = true', 1)

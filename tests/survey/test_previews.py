@@ -9,8 +9,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import answers, participants, profile_consents, profiles, shown, slots
-from evenedit.study.study import Study
+from evenedit.api.study import Study
+from evenedit.storage.survey_schema import answers, displayed, participants, profile_consents, profiles, slots
 from evenedit.survey import export
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import people_frame
@@ -18,11 +18,11 @@ from evenedit.survey.consent import ConsentText
 from evenedit.survey.previews import DAYS, HOURS, PLACES
 from evenedit.survey.questionnaire import has_profile, keep_profile
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
+from evenedit.survey.sessions import Arrival, NotAllowedError, SurveyService, VisitEnding, VisitStage
 from evenedit.web.app import create_app
-from evenedit.web.settings import Setup
-from surveys import Clock, answer, copy_study, finish, make_study, open_service
-from web_study import PASSWORD, serving
+from evenedit.web.settings import ServerSettings
+from tests.support.surveys import Clock, answer, copy_study, finish, make_study, open_service
+from tests.support.web_study import PASSWORD, serving
 
 SEATS = 12
 """Six tasks, two people each."""
@@ -108,14 +108,14 @@ def test_a_preview_can_be_deleted(service):
     admin = SurveyAdmin(service)
     admin.withdraw(admin.previews()[0].pseudonym, "chris")
     assert admin.previews() == []
-    for table in (participants, answers, shown):
+    for table in (participants, answers, displayed):
         assert service.database.rows(sa.select(sa.func.count()).select_from(table))[0][0] == 0
     assert admin.log()[0]["action"] == "deleted a preview"
 
 
 def test_places_for_previews_are_few_and_come_back_after_a_day(service, clock):
     tokens = [previewed(service) for _ in range(PLACES)]
-    with pytest.raises(Refused, match="taken"):
+    with pytest.raises(NotAllowedError, match="taken"):
         previewed(service)
     clock.minutes(60 * HOURS + 1)
     token = previewed(service)
@@ -144,11 +144,11 @@ def test_a_link_that_is_forged_damaged_or_old_opens_nothing(service, clock):
     token = httpx.URL(service.arrivals.previews.link("")).params["preview"]
     survey, until, signature = token.split("~")
     for forged in ("", "x", f"{survey}~{until}", f"2~{until}~{signature}", f"{survey}~{int(until) + 1}~{signature}"):
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowedError):
             service.introduce({"preview": forged})
     assert service.introduce({"preview": token}).platform == "preview"
     clock.minutes(60 * 24 * DAYS + 1)
-    with pytest.raises(Refused, match="expired"):
+    with pytest.raises(NotAllowedError, match="expired"):
         service.introduce({"preview": token})
 
 
@@ -187,7 +187,7 @@ def take_part(client: httpx.Client, link: str) -> httpx.Response:
 
 
 def test_a_newcomer_takes_part_over_http_when_every_seat_is_taken_and_staff_delete_the_preview(study, url):
-    app = create_app(study, Setup(password=PASSWORD))
+    app = create_app(study, ServerSettings(password=PASSWORD))
     if url:
         app.state.survey.close()
         app.state.survey = open_service(study, url, app.state.survey.clock)
@@ -233,7 +233,7 @@ def test_results_are_the_same_to_the_last_digit_after_a_preview(study):
 
 
 def test_one_browser_goes_on_with_its_preview_and_cannot_begin_without_end(study):
-    app = create_app(study, Setup(password=PASSWORD))
+    app = create_app(study, ServerSettings(password=PASSWORD))
     with serving(app) as base:
         link = app.state.survey.arrivals.previews.link(base)
         with httpx.Client(follow_redirects=True) as client:
@@ -245,7 +245,7 @@ def test_one_browser_goes_on_with_its_preview_and_cannot_begin_without_end(study
 
 
 def test_a_server_in_the_open_offers_previews_to_staff_only(study):
-    app = create_app(study, Setup(production=True))
+    app = create_app(study, ServerSettings(production=True))
     with serving(app) as base:
         headers = {"X-Forwarded-Proto": "https"}
         page = httpx.get(base + "/survey", headers=headers)

@@ -19,8 +19,8 @@ from evenedit.survey import prolific
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.platforms import Arrivals, Invitations, PanelPlatform, Prolific
 from evenedit.survey.prolific import ProlificAPI, Rejections, Webhooks, draft, sync
-from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
-from surveys import Clock, answer, copy_study, make_study, open_service, seated
+from evenedit.survey.sessions import Arrival, NotAllowedError, SurveyService, VisitEnding, VisitStage
+from tests.support.surveys import Clock, answer, copy_study, make_study, open_service, seated
 
 SECRET = "a-webhook-secret"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -154,7 +154,7 @@ def seated_by(service: SurveyService, token: str) -> str:
 
 
 def test_a_draft_has_a_code_for_each_ending_and_places_for_every_seat(service, api, server):
-    body = draft(service.section, service, title="T", description="D", base="https://x.example/", survey=1)
+    body = draft(service.section, service, base="https://x.example/", survey=1)
     assert api.create(body) == "study-1"
     sent = server.studies["study-1"]
     assert sent["total_available_places"] == 18 and sent["reward"] == 650 and sent["estimated_completion_time"] == 30
@@ -168,7 +168,7 @@ def test_a_draft_has_a_code_for_each_ending_and_places_for_every_seat(service, a
 def test_without_pay_nobody_is_asked(made, tmp_path):
     opened = open_service(copy_study(made, tmp_path, surveys=[1]))
     with pytest.raises(EvenEditError, match="per_task is 0"):
-        draft(opened.section, opened, title="T", description="D", base="https://x.example", survey=1)
+        draft(opened.section, opened, base="https://x.example", survey=1)
     opened.close()
 
 
@@ -216,7 +216,7 @@ def test_a_rejection_waits_for_a_person_and_for_the_platforms_rules(service, api
     server.submit("s2", "p2", "AWAITING REVIEW")
     queue = Rejections(service, api, "study-1")
     (case,) = queue.waiting()
-    assert (case.pseudonym, case.failed, case.asked, case.may_reject) == (failed, 2, 2, True)
+    assert (case.pseudonym, case.failed, case.checks, case.may_reject) == (failed, 2, 2, True)
     assert sync(service, api, "study-1").payable[0].id == "s2", "who failed the checks is in the queue, not here"
     for wrong, message in (("reject", "too short"), ("reject", ""), ("delete", LONG)):
         with pytest.raises(EvenEditError):
@@ -296,7 +296,7 @@ def test_a_forged_or_stale_webhook_is_refused(service, what, monkeypatch):
         body = b"{"
         digest = hmac.new(SECRET.encode(), sent.encode() + body, hashlib.sha256).digest()
         headers["X-Prolific-Request-Signature"] = base64.b64encode(digest).decode()
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         Webhooks(service, None if what == "no secret" else SECRET).receive(body, headers)
     assert SurveyAdmin(service).people()[0].has_slot
 
@@ -333,10 +333,10 @@ def test_a_signed_link_gets_in_and_a_forged_one_does_not(server):
         "changed": good[:-6] + ("AAAAAA" if not good.endswith("AAAAAA") else "BBBBBB"),
     }
     for name, token in forged.items():
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowedError):
             platform.arrive(QUERY | {"prolific_token": token})
             pytest.fail(name)
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         platform.arrive(QUERY | {"PROLIFIC_PID": "p2", "prolific_token": good})
 
 
@@ -345,9 +345,9 @@ def test_a_panel_names_its_own_parameters_and_redirects(made, tmp_path):
     panel = PanelPlatform(section)
     assert panel.arrive({"pid": "x-1", "project": "P7", "survey": "2"}) == Arrival("panel", "x-1", "P7", "", 2)
     for bad in ({}, {"pid": "", "project": "P7"}, {"pid": "x", "project": "P8"}, {"pid": "a b", "project": "P7"}):
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowedError):
             panel.arrive(bad)
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         panel.arrive({"pid": "x", "project": "P7", "survey": "9"})
     endings = {"completed": {"code": "OK1", "redirect": "https://panel.example/done?c={code}&id={participant}"}}
     opened = open_service(copy_study(made, tmp_path, surveys=[1], endings=endings))
@@ -370,11 +370,11 @@ def test_an_invitation_is_signed_and_cannot_be_made_up():
         query["invite"].replace("~2~", "~3~"),
         "a~b~c",
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowedError):
             invitations.arrive({"invite": forged})
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         Invitations(b"other").arrive(query)
     reception = Arrivals(PlatformSection(), b"key")
     assert reception.arrive(query).participant == "guest-001"
-    with pytest.raises(Refused, match="by invitation"):
+    with pytest.raises(NotAllowedError, match="by invitation"):
         reception.arrive(QUERY)

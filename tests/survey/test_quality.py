@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import SHARED, open_study
 from evenedit.config.study_file import ExclusionSection
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_store import SurveyStore
@@ -15,7 +14,9 @@ from evenedit.survey import export
 from evenedit.survey import import_csv as imports
 from evenedit.survey.answers import PeopleRatings, people_frame
 from evenedit.survey.quality import COLUMNS, assess
-from surveys import answer, copy_study, finish, make_study, open_service, seated
+from tests.support.paths import SHARED
+from tests.support.studies import open_study
+from tests.support.surveys import answer, copy_study, finish, make_study, open_service, seated
 
 RULES = ExclusionSection()
 
@@ -126,8 +127,6 @@ def test_an_export_holds_every_rating_and_nobodys_id(made, tmp_path):
     ]
     assert one["skin_tone"] == mine["skin_tone"] and set(ratings["probability"]) == {0.5}
     assert one["age_drift"] == mine.get("age_drift", mine.get("aging_accuracy"))
-    same = pd.read_parquet(io.BytesIO(tables["ratings.parquet"]))
-    assert same["skin_tone"].tolist() == ratings["skin_tone"].tolist()
     choices = pd.read_csv(io.BytesIO(tables["choices.csv"]))
     assert set(choices["answer"]) <= {"baseline", "mitigated", "same"} and len(choices)
     service.close()
@@ -197,9 +196,11 @@ def test_the_193_real_ratings_import_and_the_careless_rater_is_caught(authors):
 def _is(loaded, ident: str, row) -> bool:
     request = loaded.store.requests()[ident]
     cell = f"{row['race']}_{row['gender']}_{row['age']}"
-    return (request.condition, request.editor, request.source_ids) == ("feature", NAMES[row["model"]], (cell,)) and (
-        request.prompt_id == {"B01": "O-01", "B02": "O-02"}[row["prompt_id"]]
-    )
+    return (str(request.condition), request.editor, request.source_ids) == (
+        "feature",
+        NAMES[row["model"]],
+        (cell,),
+    ) and (request.prompt_id == {"B01": "O-01", "B02": "O-02"}[row["prompt_id"]])
 
 
 def test_mechanical_turk_results_import(authors, tmp_path):

@@ -12,18 +12,18 @@ from evenedit.core.records import Kind
 from evenedit.core.suppression import SMALLEST
 from evenedit.report.contents import all_tables
 from evenedit.report.render.index import Index
+from evenedit.reporting.writer import passed_on
 from evenedit.results.results import Results
 from evenedit.storage.survey_schema import profile_consents, profiles
-from evenedit.study.report import passed_on
-from evenedit.study.results import results_of
+from evenedit.study.analysis import compute_results
 from evenedit.survey import export, retention
 from evenedit.survey.answers import PeopleRatings
 from evenedit.survey.consent import ConsentText
 from evenedit.survey.demographics_csv import import_profiles
 from evenedit.survey.questionnaire import erase_profile, has_profile, is_asked, keep_profile
 from evenedit.survey.questions import checks
-from evenedit.survey.visits import Arrival, Refused
-from surveys import copy_study, finish, make_study, open_service, seated
+from evenedit.survey.visits import Arrival, NotAllowedError
+from tests.support.surveys import copy_study, finish, make_study, open_service, seated
 
 TEXT = ConsentText("en", "You agree.")
 ALL: dict[str, Any] = {"surveys": [1], "raters_per_item": 6, "gold": None}
@@ -74,7 +74,7 @@ def test_answers_are_stored_only_with_consent_and_ethnicity_only_with_its_own(se
 def test_a_person_is_asked_once_after_the_task_and_can_erase_it_alone(service):
     begun = seated(service, "early")
     assert not is_asked(service.database, service.section, begun.token)
-    with pytest.raises(Refused, match="after the task"):
+    with pytest.raises(NotAllowedError, match="after the task"):
         keep_profile(service.database, service.section, begun.token, {}, TEXT, 1.0, agreed=True, sensitive=True)
     token = finish(service, "one").token
     assert is_asked(service.database, service.section, token)
@@ -199,7 +199,7 @@ def test_table_17_is_printed_from_prolifics_export(made, tmp_path):
     file = prolific_file(tmp_path / "e.csv", rows)
     import_profiles(file, service.database, service.section, "me", consented=True)
     service.close()
-    results = results_of(loaded, loaded.table())
+    results = compute_results(loaded, loaded.table())
     page = str(all_tables(Index(results))["table17"].to_html())
     for text in ("Female", "White", "17", "56.7%", "Black", "26.7%", "35.5 ± 8.8 years", "No"):
         assert text in page, text
@@ -209,7 +209,7 @@ def test_table_17_is_printed_from_prolifics_export(made, tmp_path):
     assert shown["ethnicity", "White"] == 17 and shown["student", "No"] == 15
     assert ("student", "Yes") not in shown, "12 who study and 3 who are missing are shown together"
     assert {t.question for t in results.rater_tests} >= {"sex", "ethnicity"} and results.rater_rates
-    assert Results.from_json(results.to_json()) == results
+    assert Results.from_files(results.to_files().get) == results
     assert "pid" not in results.to_json()
     assert Kind.HUMAN in loaded.table().kinds and Kind.HUMAN not in passed_on(loaded.table()).kinds
 
@@ -239,5 +239,5 @@ def test_questions_of_the_study_are_checked(made, tmp_path):
     broken = {**OWN, "translations": {"ko": {"text": "?", "options": ["예", "아니요", "글쎄"]}}}
     with pytest.raises(EvenEditError, match="2 answers, but 3 in language 'ko'"):
         copy_study(made, tmp_path / "x", questionnaire={"questions": [broken]})
-    with pytest.raises(EvenEditError, match="'Femal' is no answer"):
+    with pytest.raises(EvenEditError, match="'Femal' is not an answer"):
         copy_study(made, tmp_path / "y", questionnaire={"population": {"sex": {"Femal": 1.0}}})

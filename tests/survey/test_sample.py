@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import open_study
+from evenedit.api.study import Study
 from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
-from evenedit.study.study import Study
 from evenedit.survey.sample import draw, margins, redraw, sampled, stale
-from surveys import STUDY, SURVEY, copy_study, make_study
+from tests.support.studies import open_study
+from tests.support.surveys import STUDY, SURVEY, copy_study, make_study
 
 BANDS = {level.code: level.band for level in factor("age").levels}
 

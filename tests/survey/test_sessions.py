@@ -14,13 +14,20 @@ from PIL import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.storage.survey_schema import VERSION, answers, items, participants, shown, slots
+from evenedit.storage.survey_schema import answers, displayed, items, participants, slots
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, Incomplete, Refused, SurveyService, VisitEnding, VisitStage
-from surveys import Clock, answer, copy_study, finish, make_study, open_service, seated
+from evenedit.survey.sessions import (
+    Arrival,
+    IncompleteTaskError,
+    NotAllowedError,
+    SurveyService,
+    VisitEnding,
+    VisitStage,
+)
+from tests.support.surveys import Clock, answer, copy_study, finish, make_study, open_service, seated
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +75,7 @@ def test_the_database_holds_exactly_the_answers_given(service):
     visit = seated(service, "ann")
     given = {}
     for number, item in enumerate(service.items(visit.token), 1):
-        for asked in item.asked:
+        for asked in item.questions:
             value = (number + len(asked.question.id)) % 5 + 1
             service.save(visit.token, item.id, asked.slot, asked.question.id, value, number, 100)
             given[item.id, asked.slot, asked.question.id] = value
@@ -78,6 +85,23 @@ def test_the_database_holds_exactly_the_answers_given(service):
         for (slot, question), value in item.answers.items()
     }
     assert stored == given
+
+
+def test_a_study_copied_shows_its_participants_the_same_pages_in_the_same_order(made, tmp_path):
+    orders = []
+    for number in range(2):
+        service = open_service(copy_study(made, tmp_path / str(number)))
+        for name in ("ann", "bob"):
+            for survey in (1, 2):
+                seated(service, name, survey, task=1)
+        orders.append(service.database.rows(sa.select(displayed).order_by(displayed.c.participant, displayed.c.place)))
+        service.close()
+    assert orders[0] == orders[1]
+    by_person = {row.participant: [] for row in orders[0]}
+    for row in orders[0]:
+        by_person[row.participant].append((row.item, row.swapped))
+    ann, ann_again, bob, bob_again = by_person.values()
+    assert ann != bob and ann_again != bob_again
 
 
 def test_the_same_person_comes_back_to_the_same_visit_and_place(service):
@@ -105,20 +129,20 @@ def test_a_second_wrong_check_ends_the_visit_and_a_right_one_does_not(service):
 
 def test_without_consent_nothing_is_asked(service):
     token = service.arrive(Arrival("panel", "ann")).token
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         service.claim(token)
     service.read_guide(token)
     service.check(token, {check.question.id: check.right for check in checks(1)})
     assert service.consent(token, False).ending is VisitEnding.NO_CONSENT
     assert service.consent(token, True).ending is VisitEnding.NO_CONSENT
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         service.items(token)
 
 
 def test_a_task_with_answers_missing_cannot_be_submitted(service):
     token = seated(service, "ann").token
     answer(service, token, skip=2)
-    with pytest.raises(Incomplete) as found:
+    with pytest.raises(IncompleteTaskError) as found:
         service.submit(token)
     last = len(service.items(token))
     assert found.value.items == (last - 1, last)
@@ -127,7 +151,7 @@ def test_a_task_with_answers_missing_cannot_be_submitted(service):
 def test_a_duplicate_and_an_older_answer_change_nothing(service):
     token = seated(service, "ann").token
     item = service.items(token)[0]
-    asked = item.asked[0]
+    asked = item.questions[0]
     place = (token, item.id, asked.slot, asked.question.id)
     assert service.save(*place, 4, 7) == 7
     assert service.save(*place, 4, 7) == 7, "the same again"
@@ -144,7 +168,7 @@ def test_two_tabs_may_both_save_and_submit_once(service):
     orders = [(tab, number) for tab in (1, 2) for number in range(20)]
     random.Random(1).shuffle(orders)
     item = service.items(token)[0]
-    asked = item.asked[0]
+    asked = item.questions[0]
 
     def save(order):
         tab, number = order
@@ -159,7 +183,7 @@ def test_two_tabs_may_both_save_and_submit_once(service):
     with ThreadPoolExecutor(4) as pool:
         endings = {visit.ending for visit in pool.map(service.submit, [token] * 4)}
     assert endings == {VisitEnding.COMPLETED}
-    with pytest.raises(Refused, match="submitted"):
+    with pytest.raises(NotAllowedError, match="submitted"):
         service.save(token, item.id, asked.slot, asked.question.id, 1, 1000)
 
 
@@ -181,9 +205,9 @@ def test_two_tabs_may_both_save_and_submit_once(service):
 def test_impossible_answers_are_refused(service, change):
     token = seated(service, "ann").token
     item = service.items(token)[0]
-    asked = item.asked[0]
+    asked = item.questions[0]
     good = {"item": item.id, "slot": asked.slot, "question": asked.question.id, "value": 3, "sequence": 1}
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         service.save(token, **(good | change))
     assert count(service, answers) == 0
     service.save(token, **good)
@@ -193,10 +217,10 @@ def test_impossible_answers_are_refused(service, change):
 def test_nobody_reaches_another_participants_items_or_pictures(service):
     ann, bob = (seated(service, name).token for name in ("ann", "bob"))
     item = service.items(ann)[0]
-    with pytest.raises(Refused):
-        service.save(bob, item.id, item.asked[0].slot, item.asked[0].question.id, 3, 1)
+    with pytest.raises(NotAllowedError):
+        service.save(bob, item.id, item.questions[0].slot, item.questions[0].question.id, 3, 1)
     assert service.picture(bob, item.pictures["source"]) is None
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowedError):
         service.items("no such token")
     assert service.visit("no such token") is None
     ids = [{p for i in service.items(t) for p in (i.id, *i.pictures.values())} for t in (ann, bob)]
@@ -228,8 +252,8 @@ def test_a_and_b_change_places_and_the_order_is_stored(service):
     for number in range(18):
         seated(service, f"p{number}")
     pairs = service.database.rows(
-        sa.select(shown.c.swapped)
-        .join(items, items.c.id == shown.c.item)
+        sa.select(displayed.c.swapped)
+        .join(items, items.c.id == displayed.c.item)
         .where(sa.cast(items.c.outputs, sa.String) != "")
     )
     swapped = [row.swapped for row in pairs]
@@ -239,7 +263,9 @@ def test_a_and_b_change_places_and_the_order_is_stored(service):
 
 
 def _places(service: SurveyService, participant: int):
-    return service.database.rows(sa.select(shown).where(shown.c.participant == participant).order_by(shown.c.place))
+    return service.database.rows(
+        sa.select(displayed).where(displayed.c.participant == participant).order_by(displayed.c.place)
+    )
 
 
 def test_seats_are_filled_evenly_and_then_there_are_none(service):
@@ -277,7 +303,7 @@ def test_a_picked_task_that_is_full_is_refused_while_another_is_free(made, tmp_p
     assert [card.open for card in service.tasks()] == [True] * 6
     seated(service, "ann", task=2)
     assert [card.number for card in service.tasks() if not card.open] == [2]
-    with pytest.raises(Refused, match="pick another"):
+    with pytest.raises(NotAllowedError, match="pick another"):
         seated(service, "bob", task=2)
     assert seated(service, "bob", task=5).stage is VisitStage.TASK
     service.close()
@@ -355,7 +381,7 @@ def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(service, tmp_path,
     SurveyAdmin(service).release(service.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
     service.withdraw(token)
     assert service.visit(token) is None
-    assert [count(service, table) for table in (participants, answers, shown)] == [0, 0, 0]
+    assert [count(service, table) for table in (participants, answers, displayed)] == [0, 0, 0]
     assert sum(task.free for task in SurveyAdmin(service).progress() if task.survey == 1) == 18
     assert service.database.pseudonym(1, "panel", "a-very-secret-person") not in str(SurveyAdmin(service).log())
     if url is None:
@@ -367,17 +393,17 @@ def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(service, tmp_path,
 def test_survey_two_asks_about_pairs_and_survey_three_about_roles(service):
     two = service.items(seated(service, "ann", survey=2).token)
     assert all(set(item.pictures) == {"source", "A", "B"} for item in two)
-    assert {asked.question.id for item in two for asked in item.asked} == {"preference", "appropriate"}
+    assert {asked.question.id for item in two for asked in item.questions} == {"preference", "appropriate"}
     three = service.items(seated(service, "ann", survey=3).token)
     assert all(set(item.pictures) == {"source_1", "source_2", "A"} for item in three)
-    assert {asked.question.id for item in three for asked in item.asked} == {"stereotype", "target_role"}
+    assert {asked.question.id for item in three for asked in item.questions} == {"stereotype", "target_role"}
     assert all(item.note.startswith("Target role") for item in three)
 
 
 def test_a_preference_is_stored_by_output_not_by_place(service):
     token = seated(service, "ann", survey=2).token
     for item in service.items(token):
-        for asked in item.asked:
+        for asked in item.questions:
             service.save(token, item.id, asked.slot, asked.question.id, 1, 1)
     frame = read(service.database, 2)
     frame = frame[frame["kind"] == "case"]
@@ -408,7 +434,7 @@ def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     first = SurveyService.open(loaded.file, loaded.store)
     with pytest.raises(EvenEditError, match="another process"):
         SurveyStore(tmp_path)
-    assert SurveyStore(tmp_path, write=False).fact("schema") == str(VERSION), "reading is free"
+    assert SurveyStore(tmp_path, write=False).fact("key"), "reading is free"
     first.close()
     SurveyService.open(loaded.file, loaded.store).close()
 

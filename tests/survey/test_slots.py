@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from evenedit.storage.survey_schema import metadata, participants, slots
 from evenedit.survey.slots import Slots
-from surveys import Clock
+from tests.support.surveys import Clock
 
 MINUTES = 30
 NOW = Clock().now
@@ -118,7 +118,7 @@ def test_an_answer_moves_the_expiry_at_most_once_a_minute(db, held, clock, secon
     held.take(db, 1, 1, None)
     held.take(db, 2, 1, None)
     clock.now += seconds
-    held.stay(db, holder(db, 1))
+    held.renew(db, holder(db, 1))
     assert seat_of(db, 1) == (1, 1, 1, NOW + LASTS + (seconds if renewed else 0))
     assert seat_of(db, 2) == (1, 2, 1, NOW + LASTS), "nobody else's"
 
@@ -127,7 +127,7 @@ def test_an_answer_after_the_end_leaves_a_kept_seat_kept(db, held, clock):
     held.take(db, 1, 1, None)
     held.keep(db, 1, 1, 1)
     clock.minutes(10)
-    held.stay(db, holder(db, 1))
+    held.renew(db, holder(db, 1))
     assert seat_of(db, 1) == (1, 1, 1, None)
 
 
@@ -137,16 +137,16 @@ def test_an_answer_does_not_renew_a_seat_that_was_given_on_meanwhile(db, held, c
     held.leave(db, 1)
     held.take(db, 2, 1, 1)
     clock.minutes(5)
-    held.stay(db, before)
+    held.renew(db, before)
     assert seat_of(db, 1) is None
     assert seat_of(db, 2) == (1, 1, 1, NOW + LASTS)
 
 
 def test_who_answers_without_a_seat_gets_one_of_the_same_task_if_there_is_one(db, held):
-    held.stay(db, holder(db, 1, task=2))
+    held.renew(db, holder(db, 1, task=2))
     assert seat_of(db, 1) == (1, 2, 1, NOW + LASTS)
     held.take(db, 2, 1, 2)
-    held.stay(db, holder(db, 3, task=2))
+    held.renew(db, holder(db, 3, task=2))
     assert seat_of(db, 3) is None, "task 1 has seats, but is not theirs"
 
 
@@ -195,7 +195,7 @@ on_postgresql = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 
 def waiting(engine: sa.Engine) -> None:
     """Return once some connection waits for a row."""
-    for _ in range(200):
+    for _ in range(1200):
         with engine.connect() as db:
             if db.execute(sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():
                 return
@@ -218,7 +218,7 @@ def test_who_wants_the_last_seat_waits_until_it_is_settled(engine, held, settled
 
     def come() -> None:
         with engine.begin() as second:
-            second.execute(sa.text("SET LOCAL lock_timeout = '20s'"))
+            second.execute(sa.text("SET LOCAL lock_timeout = '60s'"))
             found.append(held.take(second, 2, 2, None))
 
     with engine.connect() as first:
@@ -227,5 +227,5 @@ def test_who_wants_the_last_seat_waits_until_it_is_settled(engine, held, settled
         other.start()
         waiting(engine)
         getattr(first, settled)()
-    other.join(30)
+    other.join(60)
     assert found == [task]

@@ -6,7 +6,6 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Source
@@ -19,7 +18,8 @@ from evenedit.survey import import_csv as imports
 from evenedit.survey.answers import people_frame
 from evenedit.survey.sample import draw, margins
 from evenedit.survey.sessions import SurveyService
-from surveys import finish
+from tests.support.studies import open_study
+from tests.support.surveys import finish
 
 TONES, HEADWEAR = ("1", "5", "10"), ("none", "headscarf")
 STUDY = {

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import httpx
 
-from evenedit.web.settings import Setup
-from web_study import PASSWORD, app_of, seated, serving, web_study
+from evenedit.web.settings import ServerSettings
+from tests.support.web_study import PASSWORD, app_of, seated, serving, web_study
 
 
 def test_every_request_has_a_line_and_no_line_tells_who_made_it(tmp_path: Path) -> None:
     log = tmp_path / "log" / "access.jsonl"
-    app = app_of(web_study(tmp_path, surveys=[1]), Setup(password=PASSWORD, access_log=str(log)))
+    app = app_of(web_study(tmp_path, surveys=[1]), ServerSettings(password=PASSWORD, access_log=str(log)))
     with serving(app) as base, seated(base, "5f0c1d2e3a4b5c6d7e8f9a0b") as person:
         item = person.get("/survey/items").json()["items"][0]
         question = item["questions"][0]
@@ -27,7 +27,7 @@ def test_every_request_has_a_line_and_no_line_tells_who_made_it(tmp_path: Path) 
         ("/survey/answers", 200),
         ("/survey/pictures/{picture}", 200),
         ("other", 404),
-        ("/survey/answers", 413),
+        ("/survey", 413),
         ("/static", 200),
     ]
     assert set(lines[0]) == {"time", "method", "route", "status", "ms", "bytes"}

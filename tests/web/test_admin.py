@@ -1,7 +1,6 @@
 """What staff see and decide, and what participants read."""
 
 import io
-import shutil
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -11,16 +10,15 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
-from playwright.sync_api import sync_playwright
 
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.rubric import STATUS
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.languages import OPTIONAL
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE, checks
-from web_study import PASSWORD, app_of, seated, serving, web_study
+from tests.support.browser import barriers
+from tests.support.web_study import PASSWORD, app_of, seated, serving, web_study
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +70,7 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
             client.post("/survey/choose", data={"task": "1"})
         assert finish(careful).json() == {"next": "/survey/done"}
         assert finish(careless, obey=False).json() == {"next": "/survey/done"}
-        assert "A person of our team will look" in careless.get("/survey/done").text
+        assert "A member of our team will check" in careless.get("/survey/done").text
     standing = {p.ending: p.pseudonym for p in SurveyAdmin(app.state.survey).people() if p.ending}
     people = staff.get("/admin/people").text
     assert all(pseudonym in people for pseudonym in standing.values())
@@ -85,7 +83,7 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     assert refused.status_code == 409 and "100 characters" in refused.text and "too short" in refused.text
 
     archive = zipfile.ZipFile(io.BytesIO(staff.get("/admin/export.zip").content))
-    assert {"ratings.csv", "ratings.parquet", "quality.csv"} <= set(archive.namelist())
+    assert {"ratings.csv", "choices.csv", "quality.csv"} <= set(archive.namelist())
     ratings = pd.read_csv(archive.open("ratings.csv"))
     assert set(ratings["rater"]) >= set(standing.values())
     assert not any(b"careful" in archive.read(name) for name in archive.namelist())
@@ -107,9 +105,10 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     assert all("SIMULATED" in page for page in (log, people, queue)), "the staff's rooms say whose data these are"
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine, so no browser to test in")
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
-def test_no_page_of_staff_or_participants_has_a_serious_barrier(base: str, app: FastAPI, look: str) -> None:
+def test_no_page_of_staff_or_participants_has_a_serious_barrier(
+    base: str, app: FastAPI, chromium: Any, look: str
+) -> None:
     with seated(base, f"waits-{look}", stage="choose") as careless:
         careless.post("/survey/choose", data={"task": "1"})
         finish(careless, obey=False)
@@ -117,30 +116,25 @@ def test_no_page_of_staff_or_participants_has_a_serious_barrier(base: str, app: 
         token = chooser.cookies["visit"]
     somebody = next(p.pseudonym for p in SurveyAdmin(app.state.survey).people() if p.ending)
     shape = {"viewport": {"width": 390, "height": 844}} if look == "phone" else {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        context = browser.new_context(base_url=base, color_scheme="dark" if look == "dark" else "light", **shape)
-        context.add_cookies([{"name": "visit", "value": token, "domain": "127.0.0.1", "path": "/survey"}])
-        page = context.new_page()
-        worst = []
+    context = chromium.new_context(base_url=base, color_scheme="dark" if look == "dark" else "light", **shape)
+    context.add_cookies([{"name": "visit", "value": token, "domain": "127.0.0.1", "path": "/survey"}])
+    page = context.new_page()
+    worst = []
 
-        def look_at(path: str) -> None:
-            page.goto(path)
-            found = Axe().run(page).response["violations"]
-            worst.extend(
-                (path, v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")
-            )
+    def look_at(path: str) -> None:
+        page.goto(path)
+        worst.extend(barriers(page))
 
-        for path in ("/admin/login", "/nowhere", "/survey/choose", "/survey/withdraw"):
-            look_at(path)
-        page.goto("/admin/login")
-        page.fill("input[name=name]", "admin")
-        page.fill("input[type=password]", PASSWORD)
-        page.press("input[type=password]", "Enter")
-        page.wait_for_url("**/admin")
-        for path in ("/admin", "/admin/people", "/admin/rejections", f"/admin/withdraw?pseudonym={somebody}"):
-            look_at(path)
-        browser.close()
+    for path in ("/admin/login", "/nowhere", "/survey/choose", "/survey/withdraw"):
+        look_at(path)
+    page.goto("/admin/login")
+    page.fill("input[name=name]", "admin")
+    page.fill("input[type=password]", PASSWORD)
+    page.press("input[type=password]", "Enter")
+    page.wait_for_url("**/admin")
+    for path in ("/admin", "/admin/people", "/admin/rejections", f"/admin/withdraw?pseudonym={somebody}"):
+        look_at(path)
+    context.close()
     assert worst == []
 
 
@@ -155,7 +149,7 @@ def test_endings_are_told_kindly_and_can_be_reloaded(base: str) -> None:
         again = client.post("/survey/check", data=wrong)
         assert again.url.path == "/survey/check" and "one more try" in again.text
         assert client.get("/survey/guide").status_code == 200, "the guide can be read again"
-        assert "cannot go on" in client.post("/survey/check", data=wrong).text
+        assert "cannot continue" in client.post("/survey/check", data=wrong).text
 
 
 def test_a_wrong_resume_code_is_told_and_guessing_is_slowed_down(base: str) -> None:

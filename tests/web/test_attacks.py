@@ -16,7 +16,6 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.platforms import PANEL_SECRET, panel_signature
@@ -24,9 +23,10 @@ from evenedit.survey.visits import Arrival
 from evenedit.web.app import create_app
 from evenedit.web.auth import Accounts
 from evenedit.web.roles import Role
-from evenedit.web.settings import Setup
+from evenedit.web.settings import ServerSettings
 from evenedit.web.throttle import Limit
-from web_study import PASSWORD, app_of, link, seated, serving, web_study
+from tests.support.studies import open_study
+from tests.support.web_study import PASSWORD, app_of, link, seated, serving, web_study
 
 OWN = {"sec-fetch-site": "same-origin"}
 
@@ -50,7 +50,9 @@ def plain(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TestClient
     """The app of a study without a survey, nobody signed in."""
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
     study = open_study(tmp_path, **({"store": {"url": url}} if url else {}))
-    with TestClient(create_app(study, Setup(password=PASSWORD)), follow_redirects=False, headers=OWN) as client:
+    with TestClient(
+        create_app(study, ServerSettings(password=PASSWORD)), follow_redirects=False, headers=OWN
+    ) as client:
         yield client
 
 
@@ -235,11 +237,9 @@ def test_a_cookie_is_of_no_use_after_signing_out_or_being_removed(plain: TestCli
 
 def test_secrets_stand_in_one_file_for_its_owner_and_not_in_what_is_passed_on(tmp_path: Path) -> None:
     study = open_study(tmp_path)
-    study.store.set_fact("staff", json.dumps({"Admin": "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA"}))
     accounts = Accounts(study.store)
     accounts.add("ada", Role.REVIEWER, PASSWORD)
-    assert {name: account.role for name, account in accounts.all().items()} == {"ada": "reviewer", "admin": "owner"}
-    assert study.store.fact("staff") is None
+    assert {name: account.role for name, account in accounts.all().items()} == {"ada": "reviewer"}
     study.store.close()
     for path in tmp_path.iterdir():
         if path.is_file() and path.name != "secrets.db":
@@ -277,7 +277,7 @@ def test_a_survey_file_of_zero_bytes_is_not_a_new_survey(tmp_path: Path) -> None
 
 
 def test_another_name_of_the_host_is_refused_and_never_repeated(tmp_path: Path) -> None:
-    setup = Setup(password=PASSWORD, address="https://survey.example", hosts=frozenset({"survey.example"}))
+    setup = ServerSettings(password=PASSWORD, address="https://survey.example", hosts=frozenset({"survey.example"}))
     with TestClient(app_of(web_study(tmp_path), setup), base_url="http://survey.example", headers=OWN) as client:
         sign_in(client)
         shown = client.get("/admin")

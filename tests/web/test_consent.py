@@ -18,7 +18,7 @@ from evenedit.storage.survey_schema import consents, participants
 from evenedit.survey import retention
 from evenedit.survey.consent import missing, versions
 from evenedit.web.settings import check_production
-from web_study import PASSWORD, app_of, link, seated, serving, web_study
+from tests.support.web_study import PASSWORD, app_of, link, seated, serving, web_study
 
 OWN = {"sec-fetch-site": "same-origin"}
 ETHICS: dict[str, Any] = {
@@ -119,7 +119,7 @@ def test_staff_see_the_versions_and_settle_requests_of_pictured_people(site: tup
     base, _ = site
     with httpx.Client(base_url=base, headers=OWN, follow_redirects=True) as client:
         form = {"about": "The <b>third</b> picture is me.", "reply": "me@example.org"}
-        assert "We have your request" in client.post("/survey/removal", data=form).text
+        assert "We have received your request" in client.post("/survey/removal", data=form).text
         assert client.post("/survey/removal", data={"about": ""}).status_code == 422
         assert client.get("/admin/consent").status_code == 401
         client.post("/admin/login", data={"name": "admin", "password": PASSWORD})
@@ -218,5 +218,5 @@ def test_a_survey_whose_date_has_passed_takes_nobody(tmp_path: Path) -> None:
 
 
 def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EvenEditError, match="keep_until is '2026-02-30', which is no day"):
+    with pytest.raises(EvenEditError, match="keep_until is '2026-02-30', which is no date"):
         web_study(tmp_path, ethics={"keep_until": "2026-02-30"})

@@ -3,18 +3,19 @@
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from fastapi import HTTPException
 from fastapi.testclient import TestClient
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from conftest import write_study
-from curating import ALL_SIX, app_of, curated, draw_folder, serving
 from evenedit.curation import portraits
 from evenedit.curation.log import ActionKind, CellStatus
 from evenedit.curation.pools import CELLS, make_pools
 from evenedit.curation.session import CurationSession
 from evenedit.web import auth as guard
+from tests.support.browser import assert_accessible
+from tests.support.curating import ALL_SIX, app_of, curated, draw_folder
+from tests.support.studies import write_study
+from tests.support.web_study import serving
 
 CELL, NEXT = "White_Male_20s", "White_Male_30s"
 
@@ -39,19 +40,8 @@ def session(study, pools) -> CurationSession:
 
 @pytest.fixture
 def url(study):
-    with serving(study) as address:
+    with serving(app_of(study)) as address:
         yield address
-
-
-expect.set_options(timeout=20_000)  # a busy machine is not a fault
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -296,8 +286,7 @@ def test_every_page_can_be_used_by_everybody(visit, session, scheme, width):
         "/curate/finalise",
     ):
         page.goto(path)
-        found = Axe().run(page).response["violations"]
-        assert [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")] == []
+        assert_accessible(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} is wider than the screen"
 
 
@@ -306,5 +295,6 @@ def test_sorting_by_the_pre_screen_shows_every_candidate(visit):
     drawn = page.locator(".candidate").evaluate_all("cards => cards.map(c => c.dataset.pool)")
     expect(card(page, "V1").locator(".screen")).to_contain_text("of 5")
     page.get_by_role("link", name="by pre-screen").click()
+    page.wait_for_url("**sort=screen**")
     ordered = page.locator(".candidate").evaluate_all("cards => cards.map(c => c.dataset.pool)")
     assert drawn == ["V1", "V2", "V3"] and sorted(ordered) == drawn

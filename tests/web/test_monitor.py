@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from evenedit.survey.profiles import MISSING
-from web_study import PASSWORD, app_of, seated, serving, web_study
+from tests.support.web_study import PASSWORD, app_of, seated, serving, web_study
 
 OWN = {"id": "expert", "title": "Expert", "text": "Do you edit?", "options": ["Yes", "No"]}
 ASKED: dict[str, Any] = {"questions": [OWN]}
@@ -58,10 +58,10 @@ def test_the_whole_way_from_the_task_through_the_questions_to_the_monitor(site: 
             )
             assert client.post("/survey/about", data=form | {"agreed": "yes", "age": "7"}).status_code == 422
             done = client.post("/survey/about", data=form | {"agreed": "yes", "sensitive": "yes"})
-            assert done.url.path == "/survey/done" and "Erase what is stored about me" in done.text
+            assert done.url.path == "/survey/done" and "Erase the data about me" in done.text
             if number == 5:
                 client.post("/survey/about", data={"decision": "erase"})
-                assert "Erase what is stored" not in client.get("/survey/done").text
+                assert "Erase the data" not in client.get("/survey/done").text
     with seated(base, "skips") as client:
         hand_in(client)
         assert "completion code" in client.get("/survey/done").text.lower(), "the code depends on nothing"

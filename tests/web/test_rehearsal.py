@@ -4,7 +4,7 @@ from evenedit.ratings.table import QUESTION_IDS
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.sessions import SurveyService
 from evenedit.web.rehearsal import rehearse
-from surveys import copy_study, make_study
+from tests.support.surveys import copy_study, make_study
 
 
 def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_path):

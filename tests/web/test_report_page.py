@@ -1,30 +1,25 @@
 """The report in a real browser, from disk and from the app: from any number to its pictures in one click."""
 
-import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from evenedit.api.study import Study
+from evenedit.cases.casebook import Casebook
+from evenedit.cases.search import Gallery
 from evenedit.report.pages.report import write_report
-from evenedit.study.gallery.cases import Casebook
-from evenedit.study.gallery.search import Gallery
-from evenedit.study.report_cases import ReportCases
-from evenedit.study.study import Study
-from web_study import PASSWORD, app_of, serving
+from evenedit.reporting.case_pages import ReportCases
+from tests.support.browser import assert_accessible
+from tests.support.web_study import PASSWORD, app_of, serving
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine, so no browser to test in")
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 PAGES = ("report.html", "appendix.html", "cases.html", "findings/1.html")
-expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +56,6 @@ def folder(study: Study) -> Path:
     return study.folder / "report"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
     """Open a page; an error of a script, and a style or script that its policy forbids, fail the test."""
@@ -95,12 +82,6 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
 def links(page: Page) -> set[str]:
     """Where the numbers, dots, bars and cards of a page lead."""
     return set(page.eval_on_selector_all("main a", "all => all.map((a) => a.getAttribute('href'))"))
-
-
-def accessible(page: Page) -> None:
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    worst = [v for v in found if v["impact"] in ("serious", "critical")]
-    assert not worst, json.dumps([(page.url, v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in worst])
 
 
 # -- from disk -----------------------------------------------------------------------------------------------
@@ -175,9 +156,9 @@ def test_figures_are_walked_by_keyboard_and_pictures_can_be_blurred(visit, folde
     page.keyboard.press("Enter")
     page.wait_for_url("**/cases.html#**")
     page.get_by_role("button", name="Blur pictures").click()
-    assert "blur" in page.locator(".tile img").first.evaluate("(img) => getComputedStyle(img).filter")
+    expect(page.locator(".tile img").first).to_have_css("filter", re.compile("blur"))
     page.goto((folder / "findings" / "1.html").as_uri())
-    assert "blur" in page.locator(".pair img").first.evaluate("(img) => getComputedStyle(img).filter"), "it is kept"
+    expect(page.locator(".pair img").first, "it is kept").to_have_css("filter", re.compile("blur"))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +170,7 @@ def test_no_page_has_a_serious_barrier(visit, folder: Path, size, scheme, names)
     for name in names:
         page = visit((folder / name).as_uri(), size, color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
-        accessible(page)
+        assert_accessible(page)
 
 
 def test_the_first_page_is_short_on_screen_and_on_paper(visit, folder: Path):
@@ -201,7 +182,7 @@ def test_the_first_page_is_short_on_screen_and_on_paper(visit, folder: Path):
 def test_what_is_wider_than_its_frame_says_so(visit, folder: Path):
     page = visit((folder / "appendix.html").as_uri(), PHONE)
     cut = page.locator(".frame.cut .cue")
-    assert cut.count() and cut.first.is_visible()
+    expect(cut.first).to_be_visible()
 
 
 def test_a_report_without_pictures_shows_the_cases_in_words(visit, study: Study, tmp_path: Path):
@@ -260,19 +241,19 @@ def test_in_the_app_every_number_leads_to_its_cases_in_the_gallery(visit, base: 
     assert {staff.get(link).status_code for link in others} == {200}, others
     page.locator("#figure4 a.tip >> nth=1").click(force=True)
     page.wait_for_url("**/gallery?**")
-    assert page.locator(".tile img").count()
+    expect(page.locator(".tile img").first).to_be_visible()
 
 
 def test_the_pages_of_the_app_have_no_serious_barrier(visit, base: str, cookie: str):
     for path in ("/report", "/report/findings/1.html"):
-        accessible(visit(base + path, cookie=cookie))
+        assert_accessible(visit(base + path, cookie=cookie))
 
 
 def test_strangers_are_sent_to_sign_in_and_nothing_else_is_served(base: str, staff: httpx.Client):
     assert httpx.get(f"{base}/report", headers={"Accept": "text/html"}).headers["location"].startswith("/admin/login")
     assert httpx.get(f"{base}/report/files/results.json").status_code == 401
-    assert staff.get("/report/files/results.json").json()["schema"] == "evenedit.results/2"
-    for path in ("files/../study.toml", "files/tables/none.csv", "findings/999.html", "files/ratings.parquet"):
+    assert staff.get("/report/files/results.json").json()["schema"] == "evenedit.results/3"
+    for path in ("files/../study.toml", "files/tables/none.csv", "findings/999.html", "files/ratings.csv.gz"):
         assert staff.get(f"/report/{path}").status_code == 404, path
 
 

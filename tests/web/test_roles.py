@@ -9,13 +9,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.routing import Route
 
-from conftest import open_study, write_study
 from evenedit.cli import commands
 from evenedit.core.errors import EvenEditError
 from evenedit.web.auth import Accounts
 from evenedit.web.roles import PAGES, Role, may_open
-from evenedit.web.settings import Setup
-from web_study import PASSWORD, app_of, web_study
+from evenedit.web.settings import ServerSettings
+from tests.support.studies import open_study, write_study
+from tests.support.web_study import PASSWORD, app_of, web_study
 
 OWN = {"sec-fetch-site": "same-origin"}
 DOCS = Path(__file__).parents[2] / "docs" / "web-app.md"
@@ -51,7 +51,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     study = web_study(tmp_path_factory.mktemp("roles"), surveys=[1])
     for role in Role:
         Accounts(study.store).add(f"{role}-person", role, PASSWORD)
-    return app_of(study, Setup())
+    return app_of(study, ServerSettings())
 
 
 @pytest.fixture(scope="module")
@@ -154,19 +154,22 @@ def test_the_command_line_manages_accounts(tmp_path: Path) -> None:
     write_study(tmp_path)
 
     def run(*words: str) -> str:
-        result = CliRunner().invoke(commands, ["admin", *words[:1], str(tmp_path), *words[1:]])
+        result = CliRunner().invoke(commands, ["admin", *words[:1], str(tmp_path), *words[1:]], input="\n")
         if isinstance(result.exception, EvenEditError):
             return f"refused: {result.exception}"
         assert result.exit_code == 0, result.output
         return result.output
 
-    assert "no accounts" in run("list")
+    assert "no accounts" in run()
     run("add", "ada", "--role", "owner", "--password", PASSWORD)
     run("add", "bo", "--password", PASSWORD)
-    assert [line.split() for line in run("list").splitlines()] == [["ada", "owner"], ["bo", "reviewer"]]
-    run("role", "bo", "curator")
+    assert [line.split() for line in run().splitlines()] == [["ada", "owner"], ["bo", "reviewer"]]
+    assert "already" in run("add", "bo", "--password", PASSWORD)
+    assert run("add", "bo", "--replace", "--role", "curator") == "bo is now curator\n", "the password stays"
+    assert "new password" in run("add", "bo", "--replace", "--password", f"{PASSWORD} 2")
+    assert [line.split() for line in run().splitlines()][1] == ["bo", "curator"]
     assert "only owner" in run("remove", "ada")
     run("remove", "bo")
-    assert "no account" in run("password", "--name", "bo", "--password", PASSWORD)
-    assert [line.split() for line in run("list").splitlines()] == [["ada", "owner"]]
+    assert "no account" in run("add", "bo", "--replace", "--password", PASSWORD)
+    assert [line.split() for line in run().splitlines()] == [["ada", "owner"]]
     assert "removed the account bo" in (tmp_path / "staff-log.jsonl").read_text()

@@ -7,13 +7,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from conftest import open_study
+from evenedit.api.study import Study
+from evenedit.operations import run_view as live_run
+from evenedit.operations import throughput as pace
+from evenedit.operations.run_view import RunSnapshot, RunView
 from evenedit.providers.budget import Budget
 from evenedit.simulation.editors import SimulatedEditor
-from evenedit.study import live_run, pace
-from evenedit.study.live_run import LiveRun, RunLook
-from evenedit.study.study import Study
-from web_study import PASSWORD, app_of, serving
+from tests.support.studies import open_study
+from tests.support.web_study import PASSWORD, app_of, serving
 
 
 @pytest.fixture
@@ -37,14 +38,14 @@ def test_the_page_shows_stages_reasons_and_interim_rates_and_follows_the_run(stu
     first = staff.get("/run").text
     assert "edits by simulated-even" in first and "simulated policy: the request was declined" in first
     assert "no call to a service yet" in first.lower()
-    before = LiveRun(study).now()
+    before = RunView(study).now()
     assert before.without_rates == "The rates of what is rated so far are being computed."
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while "Interim." not in (text := staff.get("/run/state").text) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert "Interim." in text and "decide nothing by them" in text and "had the requested edit applied" in text
     study.run()
-    text, after = staff.get("/run/state").text, LiveRun(study).now()
+    text, after = staff.get("/run/state").text, RunView(study).now()
     assert "Interim." not in text and after.complete and not before.complete
     rated = [[s.done for s in look.stages if s.title.startswith("ratings")] for look in (before, after)]
     assert sum(rated[0]) == 10 and all(s.done == s.planned for s in after.stages)
@@ -59,18 +60,18 @@ def test_strangers_see_nothing_of_it(study: Study) -> None:
 
 
 def test_a_study_that_has_not_begun_says_how_to_begin(tmp_path: Path) -> None:
-    look = LiveRun(open_study(tmp_path)).now()
+    look = RunView(open_study(tmp_path)).now()
     assert not look.stages and not look.running
 
 
 def test_it_says_why_there_are_no_rates(tmp_path: Path) -> None:
     unrated = open_study(tmp_path / "unrated")
     unrated.runner(Budget(max_calls=0)).run()
-    assert LiveRun(unrated).now().without_rates == "Nothing is rated yet."
+    assert RunView(unrated).now().without_rates == "Nothing is rated yet."
     two = {"stereotype": {"include": ["W-01"], "swapped": False}}
     other = open_study(tmp_path / "other", experiments=two)
     assert other.run().complete
-    assert "has no rate of the diagnosis." in _settled(LiveRun(other)).without_rates
+    assert "has no rate of the diagnosis." in _settled(RunView(other)).without_rates
 
 
 def test_ratings_are_planned_for_edits_to_come_and_what_failed_is_not_left_to_this_run(tmp_path, monkeypatch) -> None:
@@ -82,7 +83,7 @@ def test_ratings_are_planned_for_edits_to_come_and_what_failed_is_not_left_to_th
         return real(self, images, instruction, seed)
 
     made = open_study(tmp_path, executor={"retries": 0, "max_failures": 0})
-    live = LiveRun(made)
+    live = RunView(made)
     live.now()
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedEditor, "edit", edit)
@@ -100,16 +101,16 @@ def test_ratings_are_planned_for_edits_to_come_and_what_failed_is_not_left_to_th
 def test_a_pace_is_taken_from_where_something_began(monkeypatch) -> None:
     clock = iter([0.0, 30.0, 60.0, 64.0])
     monkeypatch.setattr(pace.time, "monotonic", lambda: next(clock))
-    going = pace.Pace()
+    going = pace.Throughput()
     for done in (0, 0, 0, 8):
         going.look(done)
     assert going.rate == 2.0
 
 
-def _settled(live: LiveRun) -> RunLook:
+def _settled(live: RunView) -> RunSnapshot:
     """What it shows once rates were looked for."""
     live.now()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not live._rated and time.monotonic() < deadline:
         time.sleep(0.1)
     return live.now()
@@ -117,8 +118,8 @@ def _settled(live: LiveRun) -> RunLook:
 
 def test_the_rates_so_far_are_those_of_the_report_where_all_is_rated(study: Study) -> None:
     study.run()
-    live = LiveRun(study)
-    deadline = time.monotonic() + 30
+    live = RunView(study)
+    deadline = time.monotonic() + 120
     while not (look := live.now()).rates and time.monotonic() < deadline:
         time.sleep(0.1)
     results = study.results()

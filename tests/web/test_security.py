@@ -16,8 +16,6 @@ from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
-from conftest import Command, open_study, write_study
-from curating import draw_folder
 from evenedit.cli import commands
 from evenedit.core.errors import EvenEditError
 from evenedit.curation.pools import make_pools
@@ -25,9 +23,12 @@ from evenedit.web import server
 from evenedit.web.app import create_app
 from evenedit.web.auth import Accounts
 from evenedit.web.roles import Role, may_open
-from evenedit.web.settings import Setup, check_password, check_production
-from reviewing import CARELESS
-from web_study import PASSWORD, app_of, link, seated, serving, web_study
+from evenedit.web.settings import ServerSettings, check_password, check_production
+from tests.support.commands import Command
+from tests.support.curating import draw_folder
+from tests.support.reviewing import CARELESS
+from tests.support.studies import open_study, write_study
+from tests.support.web_study import PASSWORD, app_of, link, seated, serving, web_study
 
 INJECTION = "x' OR '1'='1'; DROP TABLE survey_participants;--"
 
@@ -233,12 +234,12 @@ def test_our_own_failure_is_told_without_details(tmp_path: Path) -> None:
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[TestClient]:
     """An app of its own, so that wrong guesses do not lock others out."""
-    with TestClient(create_app(_plain(tmp_path), Setup(password=PASSWORD)), follow_redirects=False) as client:
+    with TestClient(create_app(_plain(tmp_path), ServerSettings(password=PASSWORD)), follow_redirects=False) as client:
         yield client
 
 
 def _plain(folder: Path) -> Any:
-    from conftest import open_study
+    from tests.support.studies import open_study
 
     return open_study(folder)
 
@@ -288,7 +289,7 @@ def test_signing_in_never_leads_to_another_site(fresh: TestClient) -> None:
 
 def test_a_new_password_ends_all_sessions(tmp_path: Path) -> None:
     study = _plain(tmp_path)
-    Accounts(study.store).set_password("admin", "first of all words")
+    Accounts(study.store).add("admin", Role.OWNER, "first of all words")
     with TestClient(create_app(study), follow_redirects=False) as client:
         sign_in(client, "first of all words")
         assert client.get("/admin").status_code == 200
@@ -298,8 +299,8 @@ def test_a_new_password_ends_all_sessions(tmp_path: Path) -> None:
 
 def test_production_is_https_only_and_hides_its_description(tmp_path: Path) -> None:
     study = _plain(tmp_path)
-    Accounts(study.store).set_password("admin", PASSWORD)
-    app = create_app(study, Setup(production=True, password="not taken here"))
+    Accounts(study.store).add("admin", Role.OWNER, PASSWORD)
+    app = create_app(study, ServerSettings(production=True, password="not taken here"))
     with TestClient(app, base_url="http://site.example") as client:
         assert told(client.get("/admin/login")) == (400, "https")
         assert client.get("/health").json() == {"status": "alive"}
@@ -336,21 +337,21 @@ def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -
     refused = evenedit("serve", folder, "--production")
     assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 3 and "Traceback" not in refused.stderr
     run = CliRunner().invoke
-    weak = run(commands, ["admin", "password", str(folder), "--password", "secret"])
+    weak = run(commands, ["admin", "add", str(folder), "ada", "--password", "secret"])
     assert isinstance(weak.exception, EvenEditError) and "10 or more" in str(weak.exception)
-    assert run(commands, ["admin", "password", str(folder), "--password", PASSWORD]).exit_code == 0
+    assert run(commands, ["admin", "add", str(folder), "ada", "--password", PASSWORD]).exit_code == 0
 
 
 def test_a_second_server_on_one_sqlite_study_is_turned_away(tmp_path: Path) -> None:
     study = _plain(tmp_path)
     with FileLock(tmp_path / server.LOCK), pytest.raises(EvenEditError, match="SQLite takes one process"):
-        server.run(study, Setup(), "127.0.0.1", 0, None)
+        server.run(study, ServerSettings(), "127.0.0.1", 0, None)
 
 
 def test_staff_can_work_before_there_is_anything_to_rate(tmp_path: Path) -> None:
-    from conftest import open_study
+    from tests.support.studies import open_study
 
-    with TestClient(create_app(open_study(tmp_path, survey={"cases": 4}), Setup(password=PASSWORD))) as client:
+    with TestClient(create_app(open_study(tmp_path, survey={"cases": 4}), ServerSettings(password=PASSWORD))) as client:
         sign_in(client)
         assert "The survey opens when there are edits to show" in client.get("/admin").text
         assert client.get("/survey").status_code == 404
@@ -385,7 +386,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, FastA
     study.run()
     for role in Role:
         Accounts(study.store).add(f"{role}-person", role, PASSWORD)
-    app = app_of(study, Setup())
+    app = app_of(study, ServerSettings())
     for part in app.routes:
         router = getattr(part, "original_router", None)
         for route in router.routes if router else ():

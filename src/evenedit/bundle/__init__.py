@@ -1,1 +1,1 @@
-"""A study handed over whole: bundled, verified, scored again, published."""
+"""Write, verify, rescore and publish a study as one sealed archive."""

@@ -15,43 +15,43 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from evenedit.bundle.archive import MANIFEST, SealedZip
 from evenedit.bundle.every_eval import every_eval_files
 from evenedit.bundle.evidence import Evidence
 from evenedit.bundle.evidence_files import request_row
-from evenedit.bundle.scoring import PLAN, kept_plan
+from evenedit.bundle.scoring import PLAN, plan_adherence
 from evenedit.bundle.study_facts import bared
 from evenedit.config.sections import Sections
 from evenedit.config.study_file import StudyFile
 from evenedit.core.hashing import digest
-from evenedit.core.parquet import read_parquet
-from evenedit.core.records import Condition, Experiment, Outcome
-from evenedit.core.sealed_zip import MANIFEST, SealedZip
+from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.core.version import __version__
 from evenedit.protocol import PromptSet
 from evenedit.protocol.rubric import WORDINGS
-from evenedit.ratings import parquet
+from evenedit.ratings.ratings_file import FILE as RATINGS
+from evenedit.ratings.ratings_file import read_frame, write_ratings
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
 from evenedit.storage.data_state import (
     REQUESTS,
     Parts,
-    altered,
+    changed_tables,
     digests,
     measurements_part,
     ratings_part,
     replies_part,
 )
-from evenedit.storage.study_history import Happening
-from evenedit.study.kept_plan import ENDED
-from evenedit.study.load_results import RESULTS
-from evenedit.study.results import rules_of
-from evenedit.study.seal import FROZEN, SURVEY
+from evenedit.storage.study_history import HistoryEvent
+from evenedit.study.analysis import analysis_rules
+from evenedit.study.preregistration.adherence import RUN_FINISHED
+from evenedit.study.preregistration.seal import FROZEN, SURVEY
+from evenedit.study.results_file import RESULTS
 
 MEASUREMENTS = "data/measurements.jsonl"
 
 
 def stated_sections(bundle: SealedZip, changed: Mapping[str, Mapping[str, Any]] | None = None) -> Sections:
-    """The tables of the study file in a bundle, some of them changed."""
+    """Return the tables of the study file in a bundle, with changes."""
     body = tomllib.loads(bundle.read("study.toml").decode())
     for name, table in (changed or {}).items():
         body[name] = {**body.get(name, {}), **table}
@@ -59,13 +59,13 @@ def stated_sections(bundle: SealedZip, changed: Mapping[str, Mapping[str, Any]] 
 
 
 def stated_rules(sections: Sections) -> AnalysisRules:
-    """The rules that follow from the tables of a study file."""
-    nothing = PromptSet("none", ())
-    return rules_of(StudyFile(Path(), sections, nothing, nothing))
+    """Return the rules of the tables of a study file."""
+    prompts = PromptSet("none", ())
+    return analysis_rules(StudyFile(Path(), sections, prompts, prompts))
 
 
-def incoherent(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
-    """What in a bundle contradicts its own study file or sealed plan, a sentence each."""
+def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
+    """Yield a sentence for each contradiction between a bundle and its study file or sealed plan."""
     try:
         sections = stated_sections(bundle)
     except (ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -79,50 +79,58 @@ def incoherent(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
         for name in bundle.under("pictures")
         if name in bundle.files and bundle.files[name].sha256 != Path(name).stem
     )
-    if (kept := kept_plan(bundle)) is not None:
+    if (adherence := plan_adherence(bundle)) is not None:
         stated = sections.model_dump(mode="json", include=FROZEN)
         survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
-        yield from (f"{PLAN}: {told}" for told in _beside_the_plan(kept.plan, stated | {"survey": survey}, evidence))
+        yield from (
+            f"{PLAN}: {problem}"
+            for problem in _plan_contradictions(adherence.plan, stated | {"survey": survey}, evidence)
+        )
         missing = _missing(evidence)
-        if missing and not any(change.what == "planned edits" for change in kept.beside):
+        if missing and not any(change.what == "planned edits" for change in adherence.deviations):
             yield f"{PLAN}: {missing:,} planned edits are missing, and it does not say so"
 
 
-def not_as_left(bundle: SealedZip, evidence: Evidence, lines: Sequence[Happening]) -> Iterator[str]:
-    """The parts of the data that are not as the last run left them, by the digests in the history.
+def changed_since_last_run(bundle: SealedZip, evidence: Evidence, lines: Sequence[HistoryEvent]) -> Iterator[str]:
+    """Yield the parts of the data that changed after the last run, by the digests in the history.
 
     Where the requests are others, the study was changed after its last run, and no other part can be held against it.
     """
-    last = next((line for line in reversed(lines) if line.what == ENDED), None)
+    last = next((line for line in reversed(lines) if line.event == RUN_FINISHED), None)
     left = {} if last is None else last.detail.get("state", {})
-    found = digests(_parts(bundle, evidence))
-    different = list(altered(found, left)) if left else []
+    current = digests(_parts(bundle, evidence))
+    different = list(changed_tables(current, left)) if left else []
     yield from [REQUESTS] if REQUESTS in different else different
 
 
-def untrue_files(bundle: SealedZip, evidence: Evidence, results: Results) -> Iterator[str]:
-    """Files that do not say what the evidence and the results say; the pages and figures of the report are not read."""
+def contradicting_files(bundle: SealedZip, evidence: Evidence, results: Results) -> Iterator[str]:
+    """Yield files that contradict the evidence or the results; pages and figures of the report are not read."""
     if f"report/{RESULTS}" in bundle.names and bundle.read(f"report/{RESULTS}") != bundle.read(RESULTS):
         yield f"report/{RESULTS}"
+    for path, content in results.to_files().items():
+        if path != RESULTS and f"report/{path}" in bundle.names and bundle.read(f"report/{path}") != content:
+            yield f"report/{path}"
     if json.loads(bundle.read("environment.json")) != json.loads(bundle.read(RESULTS))["provenance"]:
         yield "environment.json"
     if bundle.facts.get("simulated") != list(results.simulated):
         yield f"{MANIFEST} (what is simulated)"
     with TemporaryDirectory() as place:
-        (given := Path(place) / "given").write_bytes(bundle.read(parquet.FILE))
-        made = parquet.write_parquet(evidence.table().without_people(), Path(place) / "made")
-        if not read_parquet(given).equals(read_parquet(made)):
-            yield parquet.FILE
+        (stored := Path(place) / "stored").write_bytes(bundle.read(RATINGS))
+        expected = write_ratings(evidence.table().without_people(), Path(place) / "expected")
+        if not read_frame(stored).equals(read_frame(expected)):
+            yield RATINGS
     if bundle.facts.get("evenedit") == __version__:
-        shown = every_eval_files(results, evidence.record.title)
-        yield from (name for name, content in shown.items() if name in bundle.names and bundle.read(name) != content)
+        expected_files = every_eval_files(results, evidence.record.title)
+        yield from (
+            name for name, content in expected_files.items() if name in bundle.names and bundle.read(name) != content
+        )
         known = [question for wording in WORDINGS.values() for question in wording.values()]
-        asked = (question for question in evidence.record.asked.questions if question not in known)
-        yield from (f"study.json (the words of {question.id})" for question in asked)
+        unknown = (question for question in evidence.record.materials.questions if question not in known)
+        yield from (f"study.json (the words of {question.id})" for question in unknown)
 
 
 def _parts(bundle: SealedZip, evidence: Evidence) -> Parts:
-    """The rows of a bundle as the database had them."""
+    """Return the rows of a bundle as the database had them."""
     parts: dict[str, list[list[Any]]] = {
         "sources": [[s.id, s.image, dict(s.attributes)] for s in evidence.sources.values()],
         REQUESTS: [list(request_row(request).values()) for request in evidence.requests],
@@ -146,15 +154,15 @@ def _reworded(evidence: Evidence) -> Iterator[str]:
     sent = {
         request.prompt_id: request.instruction
         for request in evidence.requests
-        if request.experiment is Experiment.DIAGNOSIS and request.condition is Condition.BASELINE
+        if request.experiment is Experiment.DIAGNOSIS and request.condition.kind is ConditionKind.BASELINE
     }
     for ident, text in sent.items():
         if words.get(ident) != text:
             yield f"study.json: prompt {ident} is not what editors were sent"
 
 
-def _beside_the_plan(plan: Mapping[str, Any], stated: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
-    """Where the plan as it stood when the bundle was made is not that of the other files."""
+def _plan_contradictions(plan: Mapping[str, Any], stated: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
+    """Yield differences between the plan in the bundle and its other files."""
     for name, table in stated.items():
         if bared(table) != bared(plan.get(name)):
             yield f"its {name} are not those of study.toml"
@@ -169,7 +177,7 @@ def _beside_the_plan(plan: Mapping[str, Any], stated: Mapping[str, Any], evidenc
 
 
 def _missing(evidence: Evidence) -> int:
-    """Planned edits that are not there, or failed."""
+    """Return the number of planned edits that are absent or failed."""
     planned = (r.id for r in evidence.requests if r.experiment is not Experiment.MITIGATION)
-    made = {ident for ident, edit in evidence.edits.items() if edit.outcome is not Outcome.FAILED}
-    return sum(ident not in made for ident in planned)
+    edits = {ident for ident, edit in evidence.edits.items() if edit.outcome is not Outcome.FAILED}
+    return sum(ident not in edits for ident in planned)

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenedit.core.sealed_zip import WITHDRAWABLE
+from evenedit.bundle.archive import WITHDRAWABLE
 from evenedit.core.version import __version__
 from evenedit.results.results import Results
 
 CROISSANT = "croissant.json"
-TABLE = "ratings.parquet"
+TABLE = "ratings.csv.gz"
 FORMATS = {
     ".json": "application/json",
     ".jsonl": "application/jsonlines",
-    ".parquet": "application/x-parquet",
+    ".gz": "text/csv",
     ".toml": "application/toml",
 }
 """Files that are listed, by how their names end; pages, figures and pictures belong to the report."""
@@ -78,7 +78,7 @@ NUMBERS = {"seed": "The seed, as it is paired.", "value": "The answer, 1-based; 
 def croissant(
     title: str, licence: str, results: Results, files: Mapping[str, bytes | Path], consent: Mapping[str, Any]
 ) -> bytes:
-    """The Croissant file of a bundle with these files."""
+    """Return the Croissant file of a bundle."""
     body = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -100,7 +100,7 @@ def croissant(
 
 
 def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
-    """The responsible-AI fields, each true of these data."""
+    """Return the responsible-AI fields."""
     factors = ", ".join(factor.title or factor.name for factor in results.factors)
     people = consent.get("answered", 0)
     return {
@@ -129,38 +129,38 @@ def _is_listed(name: str) -> bool:
 
 
 def _file(name: str, content: bytes | Path) -> dict[str, Any]:
-    found = content if isinstance(content, bytes) else content.read_bytes()
+    data = content if isinstance(content, bytes) else content.read_bytes()
     return {
         "@type": "cr:FileObject",
         "@id": name,
         "name": name,
         "contentUrl": name,
-        "contentSize": f"{len(found)} B",
+        "contentSize": f"{len(data)} B",
         "encodingFormat": FORMATS[Path(name).suffix],
-        "sha256": hashlib.sha256(found).hexdigest(),
+        "sha256": hashlib.sha256(data).hexdigest(),
     }
 
 
 def _ratings(results: Results) -> dict[str, Any]:
-    """The ratings as records that a tool can load."""
+    """Return the record set of the ratings."""
     texts = {**COLUMNS, **{f.name: f"The dataset's label: {f.title or f.name}." for f in results.factors}}
-    fields = [_field(name, said, "sc:Text") for name, said in texts.items()]
-    fields += [_field(name, said, "sc:Integer") for name, said in NUMBERS.items()]
+    fields = [_field(name, description, "sc:Text") for name, description in texts.items()]
+    fields += [_field(name, description, "sc:Integer") for name, description in NUMBERS.items()]
     return {"@type": "cr:RecordSet", "@id": "ratings", "name": "ratings", "field": fields}
 
 
-def _field(name: str, said: str, kind: str) -> dict[str, Any]:
+def _field(name: str, description: str, kind: str) -> dict[str, Any]:
     return {
         "@type": "cr:Field",
         "@id": f"ratings/{name}",
         "name": name,
-        "description": said,
+        "description": description,
         "dataType": kind,
         "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}},
     }
 
 
 def _name(title: str) -> str:
-    """A name that tools take: letters, digits and dashes."""
-    kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in title.lower())
-    return "-".join(part for part in kept.split("-") if part) or "audit"
+    """Return a title as letters, digits and dashes."""
+    letters = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in title.lower())
+    return "-".join(part for part in letters.split("-") if part) or "audit"

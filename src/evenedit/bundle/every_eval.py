@@ -15,7 +15,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Estimate, is_simulated
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import name
+from evenedit.report.render.index import display_name
 from evenedit.results.results import Results
 
 EVERY_EVAL = "every_eval_ever"
@@ -27,7 +27,7 @@ HIGHER_IS_BETTER = "edit_success"
 
 
 def every_eval_files(results: Results, title: str) -> dict[str, bytes]:
-    """One file per editor."""
+    """Return one file per editor."""
     files = {}
     for editor in results.editors:
         if rows := list(_rows(results, editor, title)):
@@ -37,12 +37,12 @@ def every_eval_files(results: Results, title: str) -> dict[str, bytes]:
 
 
 def _body(results: Results, editor: str, title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    told = _seconds(str(results.provenance["time"]))
+    seconds = _seconds(str(results.provenance["time"]))
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"evenedit/{editor}/{told}",
-        "evaluation_timestamp": told,
-        "retrieved_timestamp": told,
+        "evaluation_id": f"evenedit/{editor}/{seconds}",
+        "evaluation_timestamp": seconds,
+        "retrieved_timestamp": seconds,
         "source_metadata": {
             "source_name": title,
             "source_type": "evaluation_run",
@@ -89,11 +89,12 @@ def _row(results: Results, rater: str, e: Estimate, title: str) -> dict[str, Any
         }
     return {
         "evaluation_result_id": digest([rater, e.measure, e.experiment, e.condition, dict(e.group)]),
-        "evaluation_name": f"{name(measure.name)} ({measure.kind}), {e.experiment}/{e.condition}, {group}, by {rater}",
+        "evaluation_name": f"{display_name(measure.name)} ({measure.kind}), {e.experiment}/{e.condition}, {group}, "
+        f"by {rater}",
         "source_data": {"dataset_name": title, "source_type": "other"},
         "metric_config": {
             "metric_id": e.measure,
-            "metric_name": name(measure.name),
+            "metric_name": display_name(measure.name),
             "metric_kind": str(measure.kind),
             "metric_unit": "proportion",
             "lower_is_better": measure.kind == MeasureKind.GAP or measure.name != HIGHER_IS_BETTER,
@@ -107,6 +108,6 @@ def _row(results: Results, rater: str, e: Estimate, title: str) -> dict[str, Any
 
 
 def _seconds(time: str) -> str:
-    """A time as seconds since 1970, as the format has it."""
+    """Return a time as seconds since 1970."""
     moment = datetime.fromisoformat(time)
     return str(int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()))

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
+from evenedit.interchange.export import StudyRecord
 from evenedit.judges.parsing import parse
 from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY, STATUS, preferred
 from evenedit.ratings.build import build_table, edit_frame
 from evenedit.ratings.sources import PREFERENCE, RatingSource
 from evenedit.ratings.table import RatingTable, Reading
-from evenedit.study.export import StudyRecord
 
 CUT_OFF = "the answer was cut off"
 """How the reason of an answer begins that may look whole and is not read."""
@@ -59,7 +59,7 @@ class GivenAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAgain:
+class ReplyCheck:
     """How the answers of the judges compare with their raw replies."""
 
     from_raw: int = 0
@@ -89,7 +89,7 @@ class Evidence:
     """By request id, the chance of an edit to be among those that people rated."""
 
     def table(self) -> RatingTable:
-        """The table that the statistics read."""
+        """Return the table of ratings."""
         frame = edit_frame(self.requests, self.edits, self.sources, self.record.factors)
         return build_table(
             frame,
@@ -100,20 +100,22 @@ class Evidence:
             asks={prompt.id: prompt.asks for prompt in self.record.prompts},
         )
 
-    def read_again(self) -> ReadAgain:
-        """Hold the judges' stored answers against their raw replies."""
+    def check_replies(self) -> ReplyCheck:
+        """Compare the judges' stored answers with their raw replies."""
         of_judges = [reply for reply in self.replies if reply.kind is Kind.VLM]
         read = [(reply, self._reread(reply)) for reply in of_judges]
-        scored = [(reply, found) for reply, found in read if reply.status is Status.SCORED]
-        differ = [reply for reply, found in scored if found is not None and _given(found) != _given(reply.values)]
+        scored = [(reply, answers) for reply, answers in read if reply.status is Status.SCORED]
+        differ = [
+            reply for reply, answers in scored if answers is not None and _answered(answers) != _answered(reply.values)
+        ]
         differ += [
             reply
-            for reply, found in read
-            if found is not None and reply.status is Status.UNPARSEABLE and not reply.reason.startswith(CUT_OFF)
+            for reply, answers in read
+            if answers is not None and reply.status is Status.UNPARSEABLE and not reply.reason.startswith(CUT_OFF)
         ]
-        return ReadAgain(
-            sum(found is not None for _, found in scored),
-            sum(found is None for _, found in scored),
+        return ReplyCheck(
+            sum(answers is not None for _, answers in scored),
+            sum(answers is None for _, answers in scored),
             tuple(f"{reply.rater} {reply.request_id}" for reply in differ),
         )
 
@@ -123,23 +125,23 @@ class Evidence:
         prompts = {prompt.id: prompt for prompt in self.record.prompts}
         status = any(STATUS in reply.values for reply in self.replies)
         may_leave_open = any(None in reply.values.values() for reply in self.replies)
-        asked = {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
-        return {r: tuple(replace(q, cannot_tell=may_leave_open) for q in questions) for r, questions in asked.items()}
+        asks = {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
+        return {r: tuple(replace(q, cannot_tell=may_leave_open) for q in questions) for r, questions in asks.items()}
 
     def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
-        """The answers in a raw reply; None where none can be read."""
+        """Return the answers in a raw reply; None if it cannot be parsed."""
         if reply.kind is not Kind.VLM or not reply.raw:
             return None
         questions = (IDENTITY,) if reply.order else self._prompts.get(reply.request_id, ())
-        found = parse(reply.raw, questions)
-        return found.values if found.status is Status.SCORED else None
+        parsed = parse(reply.raw, questions)
+        return parsed.values if parsed.status is Status.SCORED else None
 
     def answers(self, reply: RawReply) -> Mapping[str, int | None]:
-        """What a reply answers: from its raw words where they can be read, else as stored."""
+        """Return the answers of a reply: from its raw text if it can be parsed, else as stored."""
         if reply.status is not Status.SCORED:
             return {}
-        found = self._reread(reply)
-        return reply.values if found is None else found
+        answers = self._reread(reply)
+        return reply.values if answers is None else answers
 
     def _raters(self) -> Iterator[RatingSource]:
         by_rater: dict[str, list[RawReply]] = {}
@@ -150,8 +152,8 @@ class Evidence:
                 yield BundledRater(self, name, Kind(kind), by_rater.get(name, []))
 
     def _givers(self) -> Iterator[RatingSource]:
-        given = [(name, Kind.HUMAN, answers) for name, answers in self.people.items()]
-        yield BundledPeople(Kind.HUMAN, given)
+        people = [(name, Kind.HUMAN, answers) for name, answers in self.people.items()]
+        yield BundledPeople(Kind.HUMAN, people)
         yield BundledPeople(Kind.REVIEW, [(name, Kind.REVIEW, answers) for name, answers in self.reviews])
 
 
@@ -170,16 +172,16 @@ class BundledRater:
         return (self.name,)
 
     def ratings(self) -> Iterator[Rating]:
-        """Every answer, how a call without any ended, and what a judge prefers of each pair."""
+        """Yield all answers, the status of calls without an answer, and the judge's preference for each pair."""
         preferences: dict[str, dict[str, int | None]] = {"ab": {}, "ba": {}}
         for reply in self.replies:
-            found = self.evidence.answers(reply)
+            answers = self.evidence.answers(reply)
             if reply.order:
-                preferences[reply.order][reply.request_id] = found.get(IDENTITY.id)
+                preferences[reply.order][reply.request_id] = answers.get(IDENTITY.id)
                 continue
-            if not found:
+            if not answers:
                 yield Rating(reply.request_id, "", self.name, self.kind, reply.status)
-            for question, value in found.items():
+            for question, value in answers.items():
                 sure = reply.confidence.get(question)
                 yield Rating(reply.request_id, question, self.name, self.kind, reply.status, value, "", sure)
         for ident in preferences["ab"].keys() & preferences["ba"].keys():
@@ -193,19 +195,19 @@ class BundledPeople:
     """What people, or reviewers, answered."""
 
     kind: Kind
-    given: Sequence[tuple[str, Kind, Sequence[GivenAnswer]]]
+    answers: Sequence[tuple[str, Kind, Sequence[GivenAnswer]]]
 
     @property
     def raters(self) -> Sequence[str]:
         """Their pseudonyms in the table's order."""
-        return sorted({name for name, _, _ in self.given})
+        return sorted({name for name, _, _ in self.answers})
 
     def ratings(self) -> Iterator[Rating]:
-        """Every answer."""
-        for name, kind, answers in self.given:
+        """Yield all answers."""
+        for name, kind, answers in self.answers:
             for one in answers:
                 yield Rating(one.request_id, one.question, name, kind, Status.SCORED, one.value)
 
 
-def _given(values: Mapping[str, int | None]) -> dict[str, int]:
+def _answered(values: Mapping[str, int | None]) -> dict[str, int]:
     return {question: value for question, value in values.items() if value is not None}

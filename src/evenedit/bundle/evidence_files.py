@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from evenedit.bundle.archive import WITHDRAWABLE, SealedZip
 from evenedit.bundle.evidence import Evidence, GivenAnswer, RawReply
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Request, Source, Status
-from evenedit.core.sealed_zip import WITHDRAWABLE, SealedZip
+from evenedit.interchange.export import StudyRecord
 from evenedit.ratings.table import Reading
-from evenedit.study.export import StudyRecord
 
 RECORD = "study.json"
 SOURCES, REQUESTS, EDITS = "data/sources.jsonl", "data/requests.jsonl", "data/edits.jsonl"
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 def evidence_files(evidence: Evidence) -> dict[str, bytes]:
-    """Every file that the evidence is written as."""
+    """Return the files of the evidence by name."""
     files = {
         RECORD: evidence.record.to_json().encode(),
         SOURCES: lines(
@@ -43,7 +43,7 @@ def evidence_files(evidence: Evidence) -> dict[str, bytes]:
         ),
         REPLIES: lines({name: getattr(r, name) for name in RawReply.__slots__} for r in evidence.replies),
         READINGS: lines(_readings(evidence)),
-        REVIEWS: lines(_review(number, name, given) for number, (name, given) in enumerate(evidence.reviews, 1)),
+        REVIEWS: lines(_review(number, name, review) for number, (name, review) in enumerate(evidence.reviews, 1)),
         CHANCES: lines({"request_id": i, "probability": p} for i, p in sorted(evidence.chances.items())),
     }
     for name, answers in evidence.people.items():
@@ -52,12 +52,12 @@ def evidence_files(evidence: Evidence) -> dict[str, bytes]:
 
 
 def read_evidence(bundle: SealedZip) -> Evidence:
-    """The evidence of a bundle; what a withdrawn person answered is not there."""
+    """Read the evidence of a bundle, without the answers of withdrawn people."""
     try:
         record = StudyRecord.parse(bundle.read(RECORD).decode(), f"{bundle.path}: {RECORD}")
         requests = [_read_request(row) for row in _rows(bundle, REQUESTS)]
         edits = {r["request_id"]: Edit(**(r | {"outcome": Outcome(r["outcome"])})) for r in _rows(bundle, EDITS)}
-        made = [request.id for request in requests if request.id in edits]
+        ids = [request.id for request in requests if request.id in edits]
         return Evidence(
             record=record,
             sources={r["id"]: Source(**r) for r in _rows(bundle, SOURCES)},
@@ -67,7 +67,7 @@ def read_evidence(bundle: SealedZip) -> Evidence:
                 RawReply(**(r | {"kind": Kind(r["kind"]), "status": Status(r["status"])}))
                 for r in _rows(bundle, REPLIES)
             ],
-            readings=tuple(_read_readings(record, _rows(bundle, READINGS), made)),
+            readings=tuple(_read_readings(record, _rows(bundle, READINGS), ids)),
             people={
                 name.removeprefix(WITHDRAWABLE).removesuffix(".jsonl"): [GivenAnswer(**r) for r in _rows(bundle, name)]
                 for name in bundle.under(WITHDRAWABLE.rstrip("/"))
@@ -91,11 +91,11 @@ def _rows(bundle: SealedZip, name: str) -> Iterator[dict[str, Any]]:
 
 
 def request_row(request: Request) -> Row:
-    """A request as plain values, in the order of the database's columns."""
+    """Return a request as plain values, in the order of the database's columns."""
     return {
         "id": request.id,
         "experiment": request.experiment,
-        "condition": request.condition,
+        "condition": str(request.condition),
         "source_ids": list(request.source_ids),
         "prompt_id": request.prompt_id,
         "instruction": request.instruction,
@@ -107,20 +107,20 @@ def request_row(request: Request) -> Row:
 
 def _read_request(row: dict[str, Any]) -> Request:
     wanted = row.pop("id")
-    made = {
+    fields = {
         **row,
         "experiment": Experiment(row["experiment"]),
-        "condition": Condition(row["condition"]),
+        "condition": Condition.parse(row["condition"]),
         "source_ids": tuple(row["source_ids"]),
     }
-    request = Request(**made)
+    request = Request(**fields)
     if request.id != wanted:
         raise EvenEditError(f"request {wanted} is not what its id names: its content was changed")
     return request
 
 
 def _readings(evidence: Evidence) -> Iterator[Row]:
-    """What instruments read, edit by edit; only edits that have a value or a reason."""
+    """Yield the readings of instruments that have a value or a reason."""
     ids = [request.id for request in evidence.requests if request.id in evidence.edits]
     for reading in evidence.readings:
         for ident, value, reason in zip(ids, reading.values.tolist(), reading.reasons, strict=True):
@@ -135,21 +135,21 @@ def _readings(evidence: Evidence) -> Iterator[Row]:
 
 
 def _read_readings(record: StudyRecord, rows: Iterator[Row], ids: list[str]) -> Iterator[Reading]:
-    """The readings as the table has them, in the record's order."""
+    """Yield the readings in the record's order."""
     by_name: dict[tuple[str, str], dict[str, tuple[float, str]]] = {}
     for row in rows:
         value = float("nan") if row["value"] is None else float(row["value"])
         by_name.setdefault((row["rater"], row["measure"]), {})[row["request_id"]] = value, row["reason"]
-    nothing = float("nan"), ""
+    absent = float("nan"), ""
     for note in record.readings:
-        found = by_name.get((note.instrument, note.measure), {})
-        each = [found.get(ident, nothing) for ident in ids]
+        readings = by_name.get((note.instrument, note.measure), {})
+        each = [readings.get(ident, absent) for ident in ids]
         values = np.array([value for value, _ in each], dtype=np.float64)
         yield Reading(note.instrument, note.measure, values, tuple(reason for _, reason in each), note.note)
 
 
-def _review(number: int, name: str, given: Iterable[GivenAnswer]) -> Row:
-    return {"review": number, "reviewer": name, "answers": [_answer(one) for one in given]}
+def _review(number: int, name: str, answers: Iterable[GivenAnswer]) -> Row:
+    return {"review": number, "reviewer": name, "answers": [_answer(one) for one in answers]}
 
 
 def _answer(one: GivenAnswer) -> Row:
@@ -157,5 +157,5 @@ def _answer(one: GivenAnswer) -> Row:
 
 
 def _bare(origin: str) -> str:
-    """Where a portrait came from, without the folders of somebody's machine."""
+    """Return the origin of a portrait without folders of a machine."""
     return origin.replace("\\", "/").rpartition("/")[2] if origin.startswith(("/", "~")) or ":\\" in origin else origin

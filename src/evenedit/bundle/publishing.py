@@ -9,29 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from evenedit.bundle.archive import SealedZip, bundled_results, open_bundle
 from evenedit.bundle.evidence import Evidence, RawReply
 from evenedit.bundle.evidence_files import read_evidence
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Request
-from evenedit.core.sealed_zip import SealedZip
 from evenedit.core.version import __version__
 from evenedit.judges.parsing import evidence_of
 from evenedit.protocol.rubric import QUESTIONS
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
+from evenedit.reporting.case_pages import NAME
 from evenedit.results.finding import Finding
 from evenedit.results.results import Results
-from evenedit.study.load_results import bundled_results, open_bundle
-from evenedit.study.report_cases import NAME
 
-Shown = Literal["show", "blur", "withhold"]
+PictureRule = Literal["show", "blur", "withhold"]
 FIRST = 5
 """Findings on the front page."""
 PER_PAGE = 500
 """Cases on a page of the list."""
 DOWNLOADS = (
     "results.json",
-    "ratings.parquet",
+    "ratings.csv.gz",
     "croissant.json",
     "ro-crate-metadata.json",
     "study.toml",
@@ -70,11 +69,11 @@ class Site:
 class PicturePolicy:
     """What is done with each class of pictures."""
 
-    portraits: Shown = "show"
-    outputs: Shown = "show"
+    portraits: PictureRule = "show"
+    outputs: PictureRule = "show"
 
-    def of(self, alt: str) -> Shown:
-        """What is done with a picture, by its description; one that shows both classes takes the stricter."""
+    def of(self, alt: str) -> PictureRule:
+        """Return the rule for a picture by its description; a picture of both classes takes the stricter rule."""
         if alt.startswith(SOURCE):
             return self.portraits
         if alt.startswith(OUTPUT):
@@ -85,7 +84,7 @@ class PicturePolicy:
     def style(self) -> str:
         """The style that blurs what is to be blurred; a picture is sharp while it is pointed at or focused."""
         classes = ((SOURCE, self.portraits), (OUTPUT, self.outputs))
-        blurred = [f'img[alt^="{start}"]' for start, shown in classes if shown == "blur"]
+        blurred = [f'img[alt^="{start}"]' for start, policy in classes if policy == "blur"]
         blurred += [PHOTOS] if blurred else []
         return "".join(
             f"{which}:not(:hover) {{ filter: blur(14px); }}\n:is(a, button):focus {which} {{ filter: none; }}\n"
@@ -93,11 +92,11 @@ class PicturePolicy:
         )
 
     def in_words(self, pictures: str) -> str:
-        """What is shown, in a sentence."""
+        """Describe which pictures are published."""
         if pictures == "none":
             return "No picture is shown; digests of all are in the bundle."
-        said = {"show": "shown", "blur": "blurred until pointed at", "withhold": "withheld"}
-        return f"Portraits are {said[self.portraits]}, outputs are {said[self.outputs]}."
+        words = {"show": "shown", "blur": "blurred until pointed at", "withhold": "withheld"}
+        return f"Portraits are {words[self.portraits]}, outputs are {words[self.outputs]}."
 
 
 def publish(path: Path, out: Path, policy: PicturePolicy | None = None, contact: str = "") -> Site:
@@ -124,7 +123,7 @@ def publish(path: Path, out: Path, policy: PicturePolicy | None = None, contact:
 def _put_front(
     bundle: SealedZip, out: Path, evidence: Evidence, results: Results, policy: PicturePolicy, contact: str
 ) -> None:
-    """The first page, what it links to, and what search engines are asked."""
+    """Write the first page, the pages it links to, and robots.txt."""
     licences = json.loads(bundle.read("licences.json"))
     licence, title = str(licences["portraits"]["licence"]), str(bundle.facts.get("title", ""))
     contents = {name: bundle.read(name) for name in DOWNLOADS if name in bundle.names}
@@ -158,13 +157,13 @@ def _put_front(
 
 
 def _worst(results: Results) -> list[tuple[int, str, Finding]]:
-    """The worst findings that are clear or suggestive, each with the number of its page."""
+    """Return the worst clear or suggestive findings, each with the number of its page."""
     numbered = enumerate(results.findings, 1)
     return [(n, f.level.capitalize(), f) for n, f in numbered if f.level in ("clear", "suggestive")][:FIRST]
 
 
 def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:
-    """The names of pictures that are not passed on."""
+    """Return the names of pictures that are not published."""
     if policy.portraits == "withhold":
         yield from (source.image[:NAME] for source in evidence.sources.values())
     if policy.outputs == "withhold":
@@ -172,27 +171,27 @@ def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:
 
 
 def _is_photo(name: str, policy: PicturePolicy) -> bool:
-    """Whether a figure is made of photographs that may not be shown: those come as PNG alone."""
+    """Return whether a figure consists of photographs that are not published."""
     return "withhold" in (policy.portraits, policy.outputs) and Path(name).stem in PHOTO_FIGURES
 
 
 def _page(text: str, policy: PicturePolicy, withheld: set[str]) -> str:
-    """A page of the report as the site has it: pictures by policy, cases linked to their pages."""
+    """Return a page of the report for the site: pictures by policy, cases linked to their pages."""
 
-    def image(found: re.Match[str]) -> str:
-        alt = re.search(r'alt="([^"]*)"', found[0])
+    def image(match: re.Match[str]) -> str:
+        alt = re.search(r'alt="([^"]*)"', match[0])
         return (
-            '<span class="n">[picture withheld]</span>' if policy.of(alt[1] if alt else "") == "withhold" else found[0]
+            '<span class="n">[picture withheld]</span>' if policy.of(alt[1] if alt else "") == "withhold" else match[0]
         )
 
-    def data(found: re.Match[str]) -> str:
-        body = json.loads(found[2])
+    def data(match: re.Match[str]) -> str:
+        body = json.loads(match[2])
         body["outputs"] = ["" if name in withheld else name for name in body["outputs"]]
         body["portraits"] = {k: [n for n in names if n not in withheld] for k, names in body["portraits"].items()}
-        kept = (
+        filtered = (
             json.dumps(body, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/").replace("<!", "<\\u0021")
         )
-        return found[1] + kept + found[3]
+        return match[1] + filtered + match[3]
 
     text = IMAGE.sub(image, text)
     if withheld:
@@ -219,26 +218,26 @@ class CasePage:
 
 
 def _cases(evidence: Evidence, pictures: set[str]) -> Iterator[CasePage]:
-    made = [request for request in evidence.requests if request.id in evidence.edits]
+    requests = [request for request in evidence.requests if request.id in evidence.edits]
     by_request: dict[str, list[RawReply]] = {}
     for reply in evidence.replies:
         by_request.setdefault(reply.request_id, []).append(reply)
-    for at, request in enumerate(made):
+    for at, request in enumerate(requests):
         edit = evidence.edits[request.id]
-        shown = [(evidence.sources[s].image, SOURCE, SOURCE) for s in request.source_ids]
+        images = [(evidence.sources[s].image, SOURCE, SOURCE) for s in request.source_ids]
         made_by = f"{OUTPUT} {request.editor}"
-        shown += [(edit.image, f"{made_by} for: {request.instruction}", made_by)] if edit.image else []
+        images += [(edit.image, f"{made_by} for: {request.instruction}", made_by)] if edit.image else []
         yield CasePage(
             id=request.id,
             prompt=request.prompt_id,
             portrait=" + ".join(request.source_ids),
             editor=request.editor,
             instruction=request.instruction,
-            pictures=[(f"../report/pictures/{n[:NAME]}.webp", a, c) for n, a, c in shown if n[:NAME] in pictures],
+            pictures=[(f"../report/pictures/{n[:NAME]}.webp", a, c) for n, a, c in images if n[:NAME] in pictures],
             facts=list(_facts(evidence, request, edit.outcome, edit.image or "")),
             replies=[_reply(evidence, reply) for reply in by_request.get(request.id, [])],
-            before=made[at - 1].id if at else "",
-            after=made[at + 1].id if at + 1 < len(made) else "",
+            before=requests[at - 1].id if at else "",
+            after=requests[at + 1].id if at + 1 < len(requests) else "",
         )
 
 
@@ -256,17 +255,17 @@ def _facts(evidence: Evidence, request: Request, outcome: str, image: str) -> It
 
 
 def _reply(evidence: Evidence, reply: RawReply) -> dict[str, str]:
-    """What one rater said about a case, in a line, and its raw words."""
+    """Return a rater's answers about a case in one line, and the raw reply."""
     titles = {ident: question.title for ident, question in QUESTIONS.items()}
     answers = [f"{titles.get(q, q)} {v}" for q, v in evidence.answers(reply).items() if v is not None]
     words, _ = evidence_of(reply.raw) if reply.kind is Kind.VLM and not reply.order else ("", {})
-    asked = f" (two outputs, order {reply.order})" if reply.order else ""
-    said = ", ".join(answers) or f"{reply.status}{f': {reply.reason}' if reply.reason else ''}"
-    return {"rater": reply.rater + asked, "said": f"{said}. {words}".strip(), "raw": reply.raw}
+    order = f" (two outputs, order {reply.order})" if reply.order else ""
+    answer = ", ".join(answers) or f"{reply.status}{f': {reply.reason}' if reply.reason else ''}"
+    return {"rater": reply.rater + order, "said": f"{answer}. {words}".strip(), "raw": reply.raw}
 
 
 def _case_pages(cases: Sequence[CasePage], results: Results) -> Iterator[tuple[str, str]]:
-    """A page for each case, and the list of them over several pages."""
+    """Yield a page for each case, and the pages of their list."""
     common: dict[str, Any] = {"simulated": bool(results.simulated), "up": "../", "study": results.title}
     for case in cases:
         yield f"{case.id}.html", render("site_case.html", **common, case=case)

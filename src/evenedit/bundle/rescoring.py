@@ -1,4 +1,4 @@
-"""A bundle scored again: from its raw replies and readings to results, under its own rules or others."""
+"""Compute the results of a bundle again from its raw replies and readings, under its rules or others."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evenedit.bundle.coherence import stated_rules, stated_sections, untrue_files
-from evenedit.bundle.evidence import ReadAgain
+from evenedit.bundle.archive import SealedZip, open_bundle
+from evenedit.bundle.coherence import contradicting_files, stated_rules, stated_sections
+from evenedit.bundle.evidence import ReplyCheck
 from evenedit.bundle.evidence_files import read_evidence
-from evenedit.bundle.scoring import kept_plan, score
+from evenedit.bundle.scoring import plan_adherence, score
 from evenedit.config.check import explain
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.provenance import provenance
-from evenedit.core.sealed_zip import SealedZip
 from evenedit.core.version import __version__
+from evenedit.interchange.analyze import PRESETS
 from evenedit.results.preregistration import PlanChange
 from evenedit.stats import AnalysisRules
-from evenedit.study.analyze import PRESETS
-from evenedit.study.load_results import RESULTS, open_bundle
+from evenedit.study.results_file import RESULTS
 
 RESCORE = "rescore.json"
 SCHEMA = "evenedit.rescore/1"
@@ -36,7 +36,7 @@ MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """What scoring a bundle again came to."""
+    """The outcome of rescoring a bundle."""
 
     folder: Path
     identical: bool
@@ -45,14 +45,14 @@ class Rescored:
     differences: tuple[str, ...]
     untrue: tuple[str, ...]
     """Other files of the bundle that do not say what follows from its evidence."""
-    again: ReadAgain
+    replies: ReplyCheck
     withdrawn: int
     made_with: str
     """The release that made the bundle."""
 
 
 def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
-    """Score a bundle again, and write results.json and rescore.json to a folder; nothing is asked of any network.
+    """Compute the results of a bundle again, and write results.json and rescore.json to a folder; offline.
 
     `rules` is a TOML file with tables of study.toml, or default or published; empty for the bundle's own.
     """
@@ -61,30 +61,33 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     stated = bundle.read(RESULTS)
     body = json.loads(stated)
     chosen = other_rules(bundle, rules) if rules else evidence.record.rules
-    kept = kept_plan(bundle)
-    if kept is not None and rules:
+    adherence = plan_adherence(bundle)
+    if adherence is not None and rules:
         others = PlanChange("rules of this scoring", "those of the study", f"others: {Path(rules).name}")
-        kept = replace(kept, beside=(*kept.beside, others))
-    results = score(evidence, body["provenance"], chosen, kept=kept)
-    made = results.to_json().encode()
-    found = Rescored(
+        adherence = replace(adherence, deviations=(*adherence.deviations, others))
+    results = score(evidence, body["provenance"], chosen, adherence=adherence)
+    files = results.to_files()
+    rescored = files[RESULTS]
+    outcome = Rescored(
         out,
-        identical=made == stated,
+        identical=rescored == stated,
         other_rules=bool(rules),
-        differences=tuple(differences(body, json.loads(made))),
-        untrue=() if rules else tuple(untrue_files(bundle, evidence, results)),
-        again=evidence.read_again(),
+        differences=tuple(differences(body, json.loads(rescored))),
+        untrue=() if rules else tuple(contradicting_files(bundle, evidence, results)),
+        replies=evidence.check_replies(),
         withdrawn=len(bundle.changes().withdrawn),
         made_with=str(bundle.facts.get("evenedit", "unknown")),
     )
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / RESULTS, made)
-    write_whole(out / RESCORE, _record(bundle, found, chosen))
-    return found
+    for name, content in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(out / name, content)
+    write_whole(out / RESCORE, _record(bundle, outcome, chosen))
+    return outcome
 
 
 def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
-    """The rules of a preset, or the bundle's own with the tables of a file in their place."""
+    """Return the rules of a preset, or the bundle's rules with the tables of a file."""
     file = Path(rules)
     if rules in PRESETS and not file.is_file():  # a folder of that name is no file of rules
         changed = {"study": {"preset": rules}}
@@ -103,10 +106,10 @@ def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
         raise EvenEditError(*(f"{rules}: {line}" for line in explain(error))) from None
 
 
-def differences(stated: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[str]:
-    """The parts of results.json that differ, each with its largest change of a number."""
-    for part in dict.fromkeys([*stated, *made]):
-        one, other = stated.get(part), made.get(part)
+def differences(stated: Mapping[str, Any], rescored: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parts of results.json that differ, each with its largest change of a number."""
+    for part in dict.fromkeys([*stated, *rescored]):
+        one, other = stated.get(part), rescored.get(part)
         if one == other:
             continue
         first, second = dict(_numbers(one)), dict(_numbers(other))
@@ -120,7 +123,7 @@ def differences(stated: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Every number in a value, by where it stands."""
+    """Yield the numbers in a value with their paths."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _numbers(item, f"{path}.{key}" if path else str(key))
@@ -131,21 +134,21 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         yield path, float(value)
 
 
-def _record(bundle: SealedZip, found: Rescored, rules: AnalysisRules) -> bytes:
-    """What was scored again, by whom, and what came out."""
+def _record(bundle: SealedZip, outcome: Rescored, rules: AnalysisRules) -> bytes:
+    """Return the content of rescore.json."""
     body = {
         "schema": SCHEMA,
         "root": bundle.root,
-        "identical": found.identical,
-        "made_with": found.made_with,
+        "identical": outcome.identical,
+        "made_with": outcome.made_with,
         "scored_with": __version__,
-        "rules": rules.to_dict() if found.other_rules else "as stated in the bundle",
-        "replies_read_again": found.again.from_raw,
-        "replies_as_stored": found.again.as_stored,
-        "replies_that_differ": list(found.again.differ[:MOST]),
-        "withdrawn": found.withdrawn,
-        "differences": list(found.differences[:MOST]),
-        "untrue_files": list(found.untrue),
+        "rules": rules.to_dict() if outcome.other_rules else "as stated in the bundle",
+        "replies_read_again": outcome.replies.from_raw,
+        "replies_as_stored": outcome.replies.as_stored,
+        "replies_that_differ": list(outcome.replies.differ[:MOST]),
+        "withdrawn": outcome.withdrawn,
+        "differences": list(outcome.differences[:MOST]),
+        "untrue_files": list(outcome.untrue),
         "provenance": provenance(),
     }
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenedit.core.sealed_zip import WITHDRAWABLE
+from evenedit.bundle.archive import WITHDRAWABLE
 from evenedit.core.version import __version__
 from evenedit.results.results import Results
 
@@ -18,7 +18,7 @@ ABOUT = {
     "study.toml": "The study as its file describes it",
     "study.json": "Prompts, rubric, words that judges were sent, rules and counts",
     "results.json": "Every estimate with its interval and n",
-    "ratings.parquet": "The ratings of judges, instruments and reviewers as one table",
+    "ratings.csv.gz": "The ratings of judges, instruments and reviewers as one table",
     "report/report.html": "The report",
     "data/sources.jsonl": "The portraits: labels and digests",
     "data/requests.jsonl": "Every edit that was asked for",
@@ -31,7 +31,7 @@ ABOUT = {
 FORMATS = {
     ".json": "application/json",
     ".jsonl": "application/jsonlines",
-    ".parquet": "application/vnd.apache.parquet",
+    ".gz": "application/gzip",
     ".toml": "application/toml",
     ".html": "text/html",
     ".md": "text/markdown",
@@ -46,10 +46,10 @@ FORMATS = {
 
 
 def ro_crate(title: str, licence: str, results: Results, files: Mapping[str, bytes | Path]) -> bytes:
-    """The metadata file of a bundle with these files."""
+    """Return the RO-Crate metadata of a bundle."""
     names = sorted(name for name in files if not name.startswith(WITHDRAWABLE))
-    kept = [name for name in names if not name.startswith("report/") or name == "report/report.html"]
-    parts = [{"@id": name} for name in kept] + [{"@id": "report/"}]
+    listed = [name for name in names if not name.startswith("report/") or name == "report/report.html"]
+    parts = [{"@id": name} for name in listed] + [{"@id": "report/"}]
     if any(name.startswith(WITHDRAWABLE) for name in files):
         parts.append({"@id": WITHDRAWABLE})
     when = str(results.provenance["time"])
@@ -98,9 +98,9 @@ def ro_crate(title: str, licence: str, results: Results, files: Mapping[str, byt
         {"@id": "report/", "@type": "Dataset", "name": "The report", "description": "Pages, tables and figures"},
     ]
     if any(name.startswith(WITHDRAWABLE) for name in files):
-        said = "What people answered, under new names, one file each"
-        graph.append({"@id": WITHDRAWABLE, "@type": "Dataset", "name": "People", "description": said})
-    graph += [_file(name, files[name]) for name in kept]
+        description = "What people answered, under new names, one file each"
+        graph.append({"@id": WITHDRAWABLE, "@type": "Dataset", "name": "People", "description": description})
+    graph += [_file(name, files[name]) for name in listed]
     body = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode()
 

@@ -1,4 +1,4 @@
-"""From evidence to results: the same way when a bundle is made and when somebody scores it again."""
+"""Compute results from evidence, both when a bundle is written and when it is rescored."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from evenedit.bundle.archive import SealedZip
 from evenedit.bundle.evidence import Evidence
-from evenedit.core.sealed_zip import SealedZip
-from evenedit.core.second_process import LARGE, SecondProcess
-from evenedit.protocol.prompts import FLOOR
+from evenedit.core.parallel import PARALLEL_THRESHOLD, SecondProcess
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules
-from evenedit.study.analyze import Analysis
-from evenedit.study.kept_plan import KeptPlan
-from evenedit.study.seal import FILE as SEAL
-from evenedit.study.seal import Seal
+from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats.digest import digest_of
+from evenedit.study.preregistration.adherence import PlanAdherence
+from evenedit.study.preregistration.seal import FILE as SEAL
+from evenedit.study.preregistration.seal import Seal
 
 PLAN = "plan.json"
 """The plan as it stood when the bundle was made, beside the seal."""
@@ -29,41 +28,31 @@ def score(
     provenance: Mapping[str, Any],
     rules: AnalysisRules | None = None,
     second: SecondProcess | None = None,
-    kept: KeptPlan | None = None,
+    adherence: PlanAdherence | None = None,
 ) -> Results:
-    """Every estimate that follows from the evidence, under its study's rules or others.
+    """Compute the results from the evidence, under its study's rules or others.
 
-    `kept` is how the study kept to the plan that it sealed, where it did.
+    `adherence` is how the study kept to the plan that it sealed, where it did.
     """
     if second is None:
-        with SecondProcess(wanted=len(evidence.edits) >= LARGE) as own:
-            return score(evidence, provenance, rules, own, kept)
-    record = evidence.record
-    analysis = Analysis(
-        evidence.table(),
-        rules or record.rules,
-        record.title,
-        {},
-        record.effects,
-        evidence.chances,
-        record.counts,
-        {prompt.id: prompt.text for prompt in record.prompts if prompt.id != FLOOR.id},
-        record.asked,
-    )
-    results = rounded(replace(analysis.results(second), provenance=dict(provenance)))
-    return results if kept is None else kept.applied(results)
+        with SecondProcess(enabled=len(evidence.edits) >= PARALLEL_THRESHOLD) as process:
+            return score(evidence, provenance, rules, process, adherence)
+    table, rules = evidence.table(), rules or evidence.record.rules
+    facts = evidence.record.facts(dict(provenance), evidence.chances, digest_of(table, rules))
+    results = rounded(analyse(table, rules, facts, second))
+    return results if adherence is None else adherence.apply_to(results)
 
 
-def kept_plan(bundle: SealedZip) -> KeptPlan | None:
-    """How the study of a bundle kept to its plan; None where it was never sealed."""
+def plan_adherence(bundle: SealedZip) -> PlanAdherence | None:
+    """Return the adherence of a bundle's study to its sealed plan; None if it was never sealed."""
     if SEAL not in bundle.names:
         return None
     seal = Seal.parse(bundle.read(SEAL).decode(), f"{bundle.path}: {SEAL}")
-    return KeptPlan.from_dict(seal, json.loads(bundle.read(PLAN)))
+    return PlanAdherence.from_dict(seal, json.loads(bundle.read(PLAN)))
 
 
 def rounded(results: Results) -> Results:
-    """The results with every number at so many significant digits."""
+    """Return the results with all numbers rounded to a number of significant digits."""
     changed: Results = _rounded(results)
     return changed
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenedit.bundle.archive import SIGNATURE, SealedZip
 from evenedit.core.errors import EvenEditError
-from evenedit.core.sealed_zip import SIGNATURE, SealedZip
 
 ALGORITHM = "ed25519"
 CONTEXT = b"evenedit root "
@@ -35,7 +35,7 @@ class Signed:
 
 
 def sign_root(root: str, key: Path) -> bytes:
-    """The signature file of a root, made with an Ed25519 private key in PEM."""
+    """Return the signature file of a root, made with an Ed25519 private key in PEM."""
     private = _private(key)
     body = {
         "algorithm": ALGORITHM,

@@ -13,7 +13,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.provenance import provenance
 from evenedit.storage.survey_schema import log as survey_log
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.study.study import Study
+from evenedit.study.context import StudyContext
 from evenedit.survey.answers import exists, people_frame
 from evenedit.survey.consent import versions
 
@@ -26,15 +26,15 @@ LEFT_OUT = {"store", "executor", "cache"}
 """Tables of the study file that say where and how it ran, and may hold passwords."""
 
 
-def study_tables(study: Study) -> dict[str, Any]:
-    """The tables of study.toml without where it ran, without folders of a machine and without addresses of staff."""
+def study_tables(study: StudyContext) -> dict[str, Any]:
+    """Return the tables of study.toml without the store, folders of a machine and addresses of staff."""
     body = study.file.sections.model_dump(mode="json", exclude_none=True, exclude=LEFT_OUT)
     plain: dict[str, Any] = bared(body)
     return plain
 
 
 def bared(value: Any) -> Any:
-    """The same with the last part alone of every path that begins at the root of a machine."""
+    """Return a value in which absolute paths are reduced to their last part."""
     if isinstance(value, Mapping):
         return {key: bared(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -50,8 +50,8 @@ def _last_part(text: str) -> str:
     return text
 
 
-def study_provenance(study: Study) -> dict[str, Any]:
-    """Where the results come from; the time is that of the last run, so that the same study gives the same bundle."""
+def study_provenance(study: StudyContext) -> dict[str, Any]:
+    """Return the provenance of the results; its time is that of the last run, so equal studies give equal bundles."""
     runs = study.store.runs()
     if not runs:
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.folder}")
@@ -59,8 +59,8 @@ def study_provenance(study: Study) -> dict[str, Any]:
     return facts | {"time": runs[-1]["finished"] or runs[-1]["started"], "command": "evenedit bundle"}
 
 
-def run_facts(study: Study) -> list[dict[str, Any]]:
-    """Every run with its environment, without the command line, which may name folders."""
+def run_facts(study: StudyContext) -> list[dict[str, Any]]:
+    """Yield each run with its environment, without the command line, which may name folders."""
     return [
         {
             "run": row["id"],
@@ -72,19 +72,19 @@ def run_facts(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def licence_of(study: Study) -> str:
-    """The licence of the portraits; empty where the study says none."""
+def licence_of(study: StudyContext) -> str:
+    """Return the licence of the portraits; empty if the study states none."""
     section = study.file.sections.sources
     return section.licence or (DRAWN_LICENCE if section.kind == DRAWN else "")
 
 
-def may_show_pictures(study: Study) -> bool:
-    """Whether the study allows its pictures in a bundle: drawn ones show nobody."""
+def may_show_pictures(study: StudyContext) -> bool:
+    """Return whether the study allows its pictures in a bundle; drawn portraits are always allowed."""
     section = study.file.sections.sources
     return section.kind == DRAWN or (section.publish and bool(section.licence))
 
 
-def refuse_unlicensed(study: Study) -> None:
+def refuse_unlicensed(study: StudyContext) -> None:
     """Refuse pictures that the study does not allow to be published."""
     if not may_show_pictures(study):
         raise EvenEditError(
@@ -93,7 +93,7 @@ def refuse_unlicensed(study: Study) -> None:
         )
 
 
-def refuse_unconsented(study: Study, today: date) -> None:
+def refuse_unconsented(study: StudyContext, today: date) -> None:
     """Refuse real people's answers unless their consent named a day for it, and the day has come."""
     section = study.file.sections.survey
     if section is None or section.simulated_people:
@@ -109,7 +109,7 @@ def refuse_unconsented(study: Study, today: date) -> None:
         raise EvenEditError(f"people's answers may be published from {day} on (survey.ethics.published_from); {leave}")
 
 
-def licence_facts(study: Study, pictures: str, *, people: bool) -> dict[str, Any]:
+def licence_facts(study: StudyContext, pictures: str, *, people: bool) -> dict[str, Any]:
     """Licence and consent in plain facts, for licences.json."""
     section = study.file.sections.sources
     return {
@@ -125,8 +125,8 @@ def licence_facts(study: Study, pictures: str, *, people: bool) -> dict[str, Any
     }
 
 
-def consent_facts(study: Study) -> dict[str, Any]:
-    """How people consented, and how many were excluded or have withdrawn; empty without a survey."""
+def consent_facts(study: StudyContext) -> dict[str, Any]:
+    """Return the forms of consent and the numbers of excluded and withdrawn people; empty without a survey."""
     file = study.file
     section, url = file.sections.survey, file.sections.store.url
     if section is None or not exists(file.folder, url):

@@ -9,21 +9,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evenedit.bundle.coherence import incoherent, not_as_left
+from evenedit.bundle.archive import Changes, SealedZip, find_changes
+from evenedit.bundle.coherence import changed_since_last_run, contradictions
 from evenedit.bundle.evidence_files import EDITS, RECORD, SOURCES, read_evidence
-from evenedit.bundle.scoring import kept_plan
+from evenedit.bundle.scoring import plan_adherence
 from evenedit.bundle.signing import Signed, signature_of
 from evenedit.bundle.study_facts import LICENCES
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import PICTURES, encode, read_image
-from evenedit.core.sealed_zip import Changes, SealedZip, find_changes
 from evenedit.results.preregistration import PlanChange
 from evenedit.storage.data_state import REQUESTS
 from evenedit.storage.study_history import FILE as HISTORY
-from evenedit.storage.study_history import Happening, breaks, parse_history
-from evenedit.study.kept_plan import unended
-from evenedit.study.seal import FILE as SEAL
-from evenedit.study.seal import Seal
+from evenedit.storage.study_history import HistoryEvent, chain_breaks, parse_history
+from evenedit.study.preregistration.adherence import unfinished_run
+from evenedit.study.preregistration.seal import FILE as SEAL
+from evenedit.study.preregistration.seal import Seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Verification:
         return not list(self.problems())
 
     def problems(self) -> Iterator[str]:
-        """What is not as it was, a line each, and the pictures that are none of the bundle's."""
+        """Yield one line per change, and per picture that does not belong to the bundle."""
         yield from self.faults()
         if self.pictures is not None:
             yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
 
     def faults(self) -> Iterator[str]:
-        """What of the bundle itself is not as it was, or not as the user has it from elsewhere."""
+        """Yield one line per change of the bundle, and per difference from the user's root, seal or key."""
         yield from self.changes.lines()
         if self.wanted_root and self.root != self.wanted_root:
             yield f"another bundle: its root is {self.root or 'unreadable'}, you expect {self.wanted_root}"
@@ -89,7 +89,7 @@ class Verification:
 
 
 def verify(path: Path, *, root: str = "", seal: str = "", key: str = "", pictures: Path | None = None) -> Verification:
-    """Hold every byte of a bundle against its manifest, and all that the user has from elsewhere against both."""
+    """Compare each byte of a bundle with its manifest, and both with the user's root, seal and key."""
     changes = find_changes(path)
     try:
         bundle = SealedZip.open(path)
@@ -97,7 +97,7 @@ def verify(path: Path, *, root: str = "", seal: str = "", key: str = "", picture
         return Verification(changes, wanted_root=root, wanted_seal=seal, wanted_key=key)
     signed = signature_of(bundle)
     held = None if pictures is None else hold_pictures(bundle, pictures)
-    found = Verification(
+    verification = Verification(
         changes,
         bundle.root,
         root.lower(),
@@ -110,18 +110,18 @@ def verify(path: Path, *, root: str = "", seal: str = "", key: str = "", picture
         left_before=_left_before(bundle),
         history=tuple(_history(bundle)),
     )
-    if changes or found.history:
-        return found
+    if changes or verification.history:
+        return verification
     plan = plan_changes(bundle)
     wrong, notes = _contradictions(bundle, plan)
-    return replace(found, history=tuple(wrong), plan=plan, notes=tuple(notes))
+    return replace(verification, history=tuple(wrong), plan=plan, notes=tuple(notes))
 
 
 def _history(bundle: SealedZip) -> Iterator[str]:
-    """Where the history of the study breaks, and whether its seal is the one that the history knows."""
+    """Yield breaks of the study's history, and a seal that the history does not know."""
     lines = _lines(bundle)
-    yield from breaks(lines)
-    known = [line.detail.get("seal") for line in lines if line.what == "sealed"]
+    yield from chain_breaks(lines)
+    known = [line.detail.get("seal") for line in lines if line.event == "sealed"]
     if SEAL not in bundle.names:
         yield from (f"{SEAL} is gone: the study's history knows the seal {seal}" for seal in known)
         return
@@ -135,7 +135,7 @@ def _history(bundle: SealedZip) -> Iterator[str]:
 
 
 def _seal_of(bundle: SealedZip) -> str:
-    """The digest that names the sealed plan, as its content has it."""
+    """Return the digest of the sealed plan, computed from its content."""
     try:
         return Seal.parse(bundle.read(SEAL).decode(), SEAL).digest if SEAL in bundle.names else ""
     except (EvenEditError, UnicodeDecodeError):
@@ -143,19 +143,19 @@ def _seal_of(bundle: SealedZip) -> str:
 
 
 def _left_before(bundle: SealedZip) -> int:
-    """How many people's answers were removed from the study before, as the bundle's own facts say."""
+    """Return the number of people whose answers were removed from the study before, by the bundle's facts."""
     try:
         return int(json.loads(bundle.read(LICENCES))["consent"].get("withdrawn", 0)) if LICENCES in bundle.names else 0
     except (EvenEditError, ValueError, KeyError, TypeError, AttributeError):
         return 0
 
 
-def _lines(bundle: SealedZip) -> list[Happening]:
+def _lines(bundle: SealedZip) -> list[HistoryEvent]:
     return parse_history(bundle.read(HISTORY).decode()) if HISTORY in bundle.names else []
 
 
 def _contradictions(bundle: SealedZip, plan: Sequence[PlanChange]) -> tuple[list[str], list[str]]:
-    """What contradicts the study file or the sealed plan, and what the history alone does not hold.
+    """Return contradictions to the study file or the sealed plan, and what only the history contradicts.
 
     A sealed study answers for its history; of another one it is only said.
     """
@@ -163,26 +163,26 @@ def _contradictions(bundle: SealedZip, plan: Sequence[PlanChange]) -> tuple[list
         return [], []
     try:
         evidence = read_evidence(bundle)
-        wrong = list(incoherent(bundle, evidence))
-        parts = list(not_as_left(bundle, evidence, _lines(bundle)))
+        wrong = list(contradictions(bundle, evidence))
+        parts = list(changed_since_last_run(bundle, evidence, _lines(bundle)))
     except EvenEditError as error:
         return [str(error)], []
-    told = {change.what for change in plan}
-    loose = [] if told and REQUESTS in parts else [part for part in parts if part not in told]
-    said = [f"{part}: not as the last run left them, by the study's history" for part in loose]
-    if unended(_lines(bundle)) and "history" not in told:
-        said.append("the study's history has no line for the end of its last run")
-    return (wrong + said, []) if SEAL in bundle.names else (wrong, said)
+    planned = {change.what for change in plan}
+    loose = [] if planned and REQUESTS in parts else [part for part in parts if part not in planned]
+    notes = [f"{part}: not as the last run left them, by the study's history" for part in loose]
+    if unfinished_run(_lines(bundle)) and "history" not in planned:
+        notes.append("the study's history has no line for the end of its last run")
+    return (wrong + notes, []) if SEAL in bundle.names else (wrong, notes)
 
 
 def plan_changes(bundle: SealedZip) -> tuple[PlanChange, ...]:
-    """What is not as the study sealed it; nothing where it was never sealed."""
-    kept = kept_plan(bundle)
-    return () if kept is None else kept.changes
+    """Return the changes since the study was sealed; empty if it was never sealed."""
+    adherence = plan_adherence(bundle)
+    return () if adherence is None else adherence.changes
 
 
 def hold_pictures(bundle: SealedZip, folder: Path) -> PicturesHeld:
-    """Hold the pictures of a folder, or one picture, against the digests in a bundle."""
+    """Compare the pictures of a folder, or one picture, with the digests in a bundle."""
     files = [folder] if folder.is_file() else [p for p in sorted(folder.rglob("*")) if p.suffix.lower() in PICTURES]
     if not files:
         raise EvenEditError(f"{folder} holds no picture; name a picture or a folder of them")
@@ -192,13 +192,13 @@ def hold_pictures(bundle: SealedZip, folder: Path) -> PicturesHeld:
         for row in map(json.loads, filter(None, bundle.read(name).decode().split("\n")))
         if row["image"]
     }
-    found = {path: next((sha256 for sha256 in _digests(path) if sha256 in wanted), "") for path in files}
-    known = set(filter(None, found.values()))
-    return PicturesHeld(len(known), tuple(str(path) for path in files if not found[path]), len(wanted - known))
+    digests = {path: next((sha256 for sha256 in _digests(path) if sha256 in wanted), "") for path in files}
+    known = set(filter(None, digests.values()))
+    return PicturesHeld(len(known), tuple(str(path) for path in files if not digests[path]), len(wanted - known))
 
 
 def _digests(path: Path) -> Iterator[str]:
-    """The digest of a picture's file, and that of the same pixels as a study keeps them."""
+    """Yield the digest of a picture's file, and the digest of its pixels as a study stores them."""
     yield hashlib.sha256(path.read_bytes()).hexdigest()
     with suppress(EvenEditError):
         yield hashlib.sha256(encode(read_image(path))).hexdigest()

@@ -1,4 +1,4 @@
-"""Commands only: parse, call, print. Heavy imports wait until a command needs them."""
+"""Parse arguments, call the Python interface and print."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from evenedit.cli import (
     backup,
     bundle,
     compare,
-    dev,
-    editors,
     findings,
     gate,
-    instruments,
     judges,
-    models,
     pictures,
+    plugins,
     serve,
     sources,
     studies,
@@ -29,7 +26,7 @@ from evenedit.core.version import __version__
 
 
 def main() -> None:
-    """Run the command line; what the user can mend is a message without a traceback."""
+    """Run the command line; print errors that the user can fix without a traceback."""
     from evenedit.core.errors import EvenEditError
 
     try:
@@ -44,31 +41,29 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("\nevenedit: stopped; what was finished is stored. The same command goes on from here.", err=True)
+        click.echo("\nevenedit: stopped; finished work is stored. Rerun the command to resume.", err=True)
         sys.exit(130)
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evenedit")
 def commands() -> None:
-    """EvenEdit shows whether an image editor treats every face the same.
+    """Audit image editors for demographic unfairness.
 
-    Begin with: evenedit demo
+    Start with: evenedit demo
     """
 
 
 commands.in_sections(
     {
-        "Start": (studies.demo, studies.new, pictures.audit, tables.analyze, tables.import_authors, pictures.measure),
-        "A study": (
-            *(studies.plan, studies.run, studies.status, studies.report),
-            *(findings.findings, tables.export, serve.serve, studies.doctor),
-            *(backup.backup, backup.restore, backup.move),
+        "Everyday": (
+            *(studies.demo, studies.new, studies.plan, studies.run, studies.status, studies.report),
+            *(findings.findings, pictures.audit, pictures.measure, serve.serve),
         ),
         "Hand over": (bundle.seal, bundle.bundle, bundle.verify, bundle.rescore, bundle.publish, bundle.withdraw),
-        "People": (survey.survey, serve.admin),
-        "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
-        "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments, models.models),
-        "For developers": (dev.dev,),
+        "Results": (tables.analyze, tables.export, gate.gate, compare.compare),
+        "Survey": (survey.survey,),
+        "Judges and portraits": (judges.judges, sources.sources),
+        "Maintenance": (studies.doctor, backup.backup, backup.restore, serve.admin, plugins.plugins),
     }
 )

@@ -1,4 +1,4 @@
-"""Commands that keep a study safe: back it up, restore it, move it to PostgreSQL."""
+"""Commands that back a study up and restore it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from evenedit.cli.base import STUDY, example
 def backup(study: Path, file: Path) -> None:
     """Back a study up to one verified file, while it is in use.
 
-    With its databases, pictures and accounts: keep the file as you keep the study. Caches and reports are left out.
+    The file holds databases, pictures and accounts: protect it as you protect the study. It holds no caches or reports.
     """
     from evenedit.config.study_file import StudyFile
-    from evenedit.study.backup import back_up
+    from evenedit.operations.backup import back_up
 
     click.echo(f"{file}: {back_up(StudyFile.load(study), file)}; read back and verified")
 
@@ -27,30 +27,19 @@ def backup(study: Path, file: Path) -> None:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--to", "url", help="Another PostgreSQL database than study.toml names, for a trial: postgresql://…")
-@example("evenedit restore my-study-2026-11-17.tar my-study-again")
+@click.option(
+    "--to", "url", help="An empty PostgreSQL database for the rows: postgresql://…; study.toml then names it."
+)
+@example(
+    "evenedit restore my-study-2026-11-17.tar my-study-again\n"
+    "evenedit restore my-study-2026-11-17.tar my-study-again --to postgresql://user:password@localhost/study"
+)
 def restore(file: Path, folder: Path, url: str | None) -> None:
-    """Restore a study from a backup, into a new folder.
+    """Restore a study from a backup into a new folder.
 
-    Where its study file names a PostgreSQL database, the rows go there, or to the one of --to; it must hold no study.
+    If its study.toml names a PostgreSQL database, the rows go there. With --to they go to that database: this moves a
+    study from SQLite to PostgreSQL, or to another database.
     """
-    from evenedit.study.backup import restore as bring_back
+    from evenedit.operations.backup import restore as restore_backup
 
-    click.echo(f"{folder}: {bring_back(file, folder, url)}")
-
-
-@click.command()
-@STUDY
-@click.option("--to", "url", required=True, help="The PostgreSQL database, postgresql://…; it must hold no study.")
-@example("evenedit move my-study --to postgresql://user:password@localhost/study")
-def move(study: Path, url: str) -> None:
-    """Move a study's databases from SQLite to PostgreSQL.
-
-    The SQLite files are kept under another name. Pictures stay where they are.
-    """
-    from evenedit.config.study_file import StudyFile
-    from evenedit.study.backup import move as carry
-
-    for name, tables in carry(StudyFile.load(study), url).items():
-        click.echo(f"{name}: {sum(tables.values()):,} rows moved and counted; the file is now {name}.moved")
-    click.echo('add to study.toml before you go on: [store] url = "postgresql://…" (what you gave as --to)')
+    click.echo(f"{folder}: {restore_backup(file, folder, url)}")

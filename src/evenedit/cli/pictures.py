@@ -1,4 +1,4 @@
-"""Commands over pictures that exist."""
+"""Commands for existing pictures."""
 
 from __future__ import annotations
 
@@ -6,30 +6,40 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study, write_report
+from evenedit.cli.base import example, finish, write_report
 
 
-def _example(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    """Print a table of pairs, and on the side how to try it."""
-    if not wanted or context.resilient_parsing:
+def _example(context: click.Context, _option: click.Parameter, requested: bool) -> None:
+    """Print a table of pairs, and on standard error how to try it."""
+    if not requested or context.resilient_parsing:
         return
     from evenedit.run.pair_table import EXAMPLE
 
     click.echo(EXAMPLE, nl=False)
-    click.echo("Its pictures are drawn by: evenedit dev pictures FOLDER. Save the table in that FOLDER.", err=True)
+    click.echo("Draw its pictures: python scripts/draw_pictures.py FOLDER. Save the table in FOLDER.", err=True)
     context.exit()
 
 
 @click.command()
-@click.option("--pairs", type=click.Path(path_type=Path), help="CSV with a row for each edit; see --example.")
-@click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
-@click.option("--edited", type=click.Path(path_type=Path), help="Folder of the outputs; the CSV's own by default.")
-@click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="Without --pairs: outputs' names.")
-@click.option("--prompts", help="Prompt set whose ids the table or {prompt} names; the built-in ones when left out.")
-@click.option("--factors", metavar="NAMES", help="Columns to group by, with commas; race,gender,age when left out.")
-@click.option("--editor", default="audited", show_default=True, help="Whose edits they are.")
-@click.option("--instruments", metavar="KINDS", default="skin,change", show_default=True, help="What measures them.")
-@click.option("--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print such a CSV.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="CSV with one row per edit; see --example.")
+@click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; default: that of the CSV.")
+@click.option("--edited", type=click.Path(path_type=Path), help="Folder of the outputs; default: that of the CSV.")
+@click.option(
+    "--pattern", default="{prompt}_{source}.png", show_default=True, help="Without --pairs: file names of outputs."
+)
+@click.option("--prompts", help="Prompt set of the ids in the table or {prompt}; default: the built-in sets.")
+@click.option("--factors", metavar="NAMES", help="Columns to group by; default: race,gender,age.")
+@click.option("--editor", default="audited", show_default=True, help="Name of the editor.")
+@click.option(
+    "--instruments",
+    metavar="KINDS",
+    default="skin,change",
+    show_default=True,
+    help="Instruments that measure the edits.",
+)
+@click.option(
+    "--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print an example of the CSV."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
 @example(
     "evenedit audit --pairs edits.csv --editor my-editor --out audit\n"
@@ -46,20 +56,20 @@ def audit(
     instruments: str,
     out: Path,
 ) -> None:
-    """Audit edited images that exist. They are named by a table of pairs, or by how their files are called.
+    """Audit existing edits, listed in a table or found by file name.
 
-    Columns of the table: source, edited, prompt (a text, or a known id), race, gender and age or the --factors; and
-    where there is something to say prompt_id (a label), asks, editor, seed, refused.
+    Columns of the table: source, edited, prompt (a text or a known id), and race, gender and age or the --factors.
+    Optional columns: prompt_id (a label), asks, editor, seed, refused.
     """
+    from evenedit.api.audit import begin_audit
     from evenedit.core.errors import EvenEditError
     from evenedit.run.from_images import table_of
-    from evenedit.study.audit import begin_audit
 
     names = None if factors is None else _names(factors)
     kinds = _names(instruments)
     if pairs is None:
         if edited is None or sources is None:
-            raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
+            raise EvenEditError("pass a table with --pairs, or folders with --edited and --sources (and --pattern)")
         table = table_of(edited, pattern, sources, prompts, names)
         study = begin_audit(table, editor=editor, prompts=prompts, factors=names, instruments=kinds, out=out)
     else:
@@ -75,11 +85,11 @@ def audit(
         )
     summary = study.run()
     write_report(study, out / "report")
-    finish(summary, "", f"Mend this, then: evenedit run {out} && evenedit report {out}")
+    finish(summary, "", f"Fix this, then: evenedit run {out} && evenedit report {out}")
 
 
 def _names(text: str) -> list[str]:
-    """The names of a list with commas."""
+    """Return the names of a comma-separated list."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -87,16 +97,16 @@ def _names(text: str) -> list[str]:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("edited", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--picture", type=click.Path(path_type=Path), help="Where to draw patches and change map.")
+@click.option("--picture", type=click.Path(path_type=Path), help="Write a picture of skin patches and change map here.")
 @click.option("--reference", type=click.Path(path_type=Path), help="Folder of portraits of the same group.")
-@click.option("--gender", is_flag=True, help="Also read gender presentation, as a difference.")
+@click.option("--gender", is_flag=True, help="Also measure the change of gender presentation.")
 @example("evenedit measure portrait.jpg edited.jpg --picture measured.png")
 def measure(
     source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None, gender: bool
 ) -> None:
-    """Measure what one edit did to the pixels.
+    """Measure the pixels of one edit.
 
-    Skin tone, what changed and where, how far the faces and their ages are apart.
+    Skin tone, changed area, distance between the faces and difference in apparent age.
     """
     import json
 
@@ -106,28 +116,12 @@ def measure(
     measured = measure_pair(source, edited, reference=reference, gender=gender)
     if picture is not None:
         save_evidence(measured, picture)
-    found = measured.to_json()
+    values = measured.to_json()
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(values, indent=1))
         return
-    for name, value in found.items():
+    for name, value in values.items():
         if name not in ("reasons", "notes"):
-            click.echo(f"{name:24}{value if value is not None else '– ' + found['reasons'].get(name, '')}")
-    for note in found.get("notes", ()):
+            click.echo(f"{name:24}{value if value is not None else '– ' + values['reasons'].get(name, '')}")
+    for note in values.get("notes", ()):
         click.echo(f"note: {note}")
-
-
-@click.command()
-@STUDY
-@OUT
-@click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many cases.")
-@example("evenedit cards my-study --count 12 --out cards")
-def cards(study: Path, out: Path | None, count: int) -> None:
-    """Write blind evidence cards, one printable page per case.
-
-    They show no label, editor or score; the key is a file apart.
-    """
-    from evenedit.study.cards import write_cards
-
-    page, key = write_cards(open_study(study), out or folder_of(study) / "cards", count)
-    click.echo(f"{page}\nkey, to be kept apart: {key}")

@@ -1,4 +1,4 @@
-"""Commands about portraits: candidate pools, selection logs, finalised sets."""
+"""Commands for portraits: candidate pools, selection logs, finalised sets."""
 
 from __future__ import annotations
 
@@ -10,72 +10,85 @@ import click
 from evenedit.cli.base import STUDY, CommandGroup, example
 
 if TYPE_CHECKING:
+    from evenedit.config.sections import CurationSection
+    from evenedit.config.study_file import StudyFile
     from evenedit.curation.pools import Pools
     from evenedit.curation.session import CurationSession
 
+IMPORTED, COMMAND_LINE = "imported", "command line"
+"""Reviewers in the log: of imported actions that name none, and of this command line."""
+
 
 @click.group(cls=CommandGroup)
-@example("evenedit sources pools --from fairface --padding 1.25 --out my-study/pools")
+@example("evenedit sources pools my-study --from fairface --padding 1.25")
 def sources() -> None:
-    """Portraits: draw candidates, finalise a set, verify it."""
+    """Choose portraits: draw candidates, finalise a set."""
 
 
 @sources.command()
-@click.option(
-    "--from", "source", required=True, type=click.Path(path_type=Path), help="FairFace, or a labelled folder."
-)
+@STUDY
+@click.option("--from", "source", type=click.Path(path_type=Path), help="FairFace, or a labelled folder.")
 @click.option("--padding", type=click.Choice(["0.25", "1.25"]), help="Padding of FairFace, if the folder has both.")
 @click.option("--labels", help="Label CSV in that folder: file, race, gender, age.")
-@click.option("--pools", "count", type=click.IntRange(min=1), help="How many; one per seed by default.")
-@click.option("--seeds", help="One per pool, with commas; the published seven by default.")
+@click.option("--seeds", help="One per pool, separated by commas; default: the published seven.")
 @click.option("--screen/--no-screen", default=True, help="Check the candidates automatically, for sorting only.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
-@example("evenedit sources pools --from fairface --padding 1.25 --pools 7 --out my-study/pools")
+@click.option(
+    "--import-log", "log", type=click.Path(path_type=Path), help="Import a selection log instead of drawing pools."
+)
+@example(
+    "evenedit sources pools my-study --from fairface --padding 1.25\n"
+    "evenedit sources pools my-study --import-log selection_log.json"
+)
 def pools(
-    source: Path,
+    study: Path,
+    source: Path | None,
     padding: str | None,
     labels: str | None,
-    count: int | None,
     seeds: str | None,
     screen: bool,
-    out: Path,
+    log: Path | None,
 ) -> None:
-    """Draw candidate pools from a dataset.
+    """Draw candidate pools into the folder that [curation] names.
 
-    One image per cell and pool, none twice, reproducible from the seeds.
+    One image per cell and pool, without repetition, reproducible from the seeds. With --import-log, import a selection
+    log in the paper's format or as `finalise` writes it; the curation must have no actions.
     """
+    if (source is None) == (log is None):
+        raise click.UsageError("pass either --from DATASET or --import-log FILE")
+    if log is not None:
+        _import_log(study, log)
+        return
     from evenedit.curation.pools import make_pools
 
-    chosen = _seeds(count, seeds)
-    made = make_pools(source, out, seeds=chosen, padding=padding, labels=labels, screened=screen)
-    facts = made.facts
+    file, section = _curation(study)
+    assert source is not None
+    drawn = make_pools(
+        source,
+        file.folder / section.pools,
+        seeds=_seeds(seeds),
+        padding=padding,
+        labels=labels,
+        screened=screen,
+    )
+    facts = drawn.facts
     click.echo(
-        f"{len(made.candidates)} candidates in {len(made.ids)} pools from {facts['images_in_the_grid']:,} images "
+        f"{len(drawn.candidates)} candidates in {len(drawn.ids)} pools from {facts['images_in_the_grid']:,} images "
         f"({facts['images_outside_the_grid']:,} more have an age outside the grid)"
     )
-    for what, why in (("unreadable", "missing or damaged"), ("repeated", "the same picture twice")):
-        if facts[what]:
-            names = ", ".join(facts[what][:10]) + (" …" if len(facts[what]) > 10 else "")
-            click.echo(f"{len(facts[what])} skipped, {why}: {names}")
+    for kind, reason in (("unreadable", "missing or damaged"), ("repeated", "duplicate pictures")):
+        if facts[kind]:
+            names = ", ".join(facts[kind][:10]) + (" …" if len(facts[kind]) > 10 else "")
+            click.echo(f"{len(facts[kind])} skipped, {reason}: {names}")
     for cell, number in facts["short_cells"].items():
-        click.echo(f"{cell}: only {number} images for {len(made.ids)} pools")
+        click.echo(f"{cell}: only {number} images for {len(drawn.ids)} pools")
     if screen:
-        _print_rates(made)
-    click.echo(f'\n{out}\nNext: [curation] pools = "{out.name}" in study.toml, then: evenedit serve {out.parent}')
+        _print_rates(drawn)
+    click.echo(f"\n{file.folder / section.pools}\nNext: evenedit serve {study}")
 
 
-@sources.command("import-log")
-@click.argument("log", type=click.Path(path_type=Path))
-@STUDY
-@click.option("--reviewer", default="imported", show_default=True, help="The reviewer of actions that name none.")
-@example("evenedit sources import-log selection_log.json my-study --reviewer authors")
-def import_log(log: Path, study: Path, reviewer: str) -> None:
-    """Import a selection log into a curation without actions.
-
-    In the paper's format, or as `finalise` writes it.
-    """
+def _import_log(study: Path, log: Path) -> None:
     session = _session(study)
-    count = session.import_log(log, reviewer)
+    count = session.import_log(log, IMPORTED)
     state = session.state()
     chosen = sum(bool(cell.selected) for cell in state.values())
     click.echo(f"{count} actions; {chosen} of {len(state)} cells have a choice")
@@ -84,65 +97,47 @@ def import_log(log: Path, study: Path, reviewer: str) -> None:
 
 @sources.command()
 @STUDY
-@click.option("--reviewer", default="command line", show_default=True, help="The reviewer who finalises, for the log.")
 @example("evenedit sources finalise my-study")
-def finalise(study: Path, reviewer: str) -> None:
-    """Write the curated set.
+def finalise(study: Path) -> None:
+    """Write the curated set, as the web app does.
 
-    Every cell must be filled and every image meet all six criteria. The web app does the same.
+    Every cell must be filled, and every image must meet all six criteria.
     """
     session = _session(study)
-    manifest = session.finalise(reviewer)
+    manifest = session.finalise(COMMAND_LINE)
     _print_distribution(session.distribution(session.state()))
     click.echo(manifest)
 
 
-@sources.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@example("evenedit sources verify my-study/portraits")
-def verify(folder: Path) -> None:
-    """Check a finalised set against its manifest.
-
-    Every file's hash, size and cell, the pools, the log.
-    """
-    import hashlib
-
-    from evenedit.curation import portraits
-
-    manifest = portraits.verify(folder)
-    _print_distribution(manifest["distribution"])
-    sha256 = hashlib.sha256((folder / portraits.MANIFEST).read_bytes()).hexdigest()
-    click.echo(f"{len(manifest['portraits'])} portraits are as finalised; sha256 of {portraits.MANIFEST}: {sha256}")
-
-
-def _seeds(count: int | None, text: str | None) -> list[int]:
+def _seeds(text: str | None) -> list[int]:
     from evenedit.core.errors import EvenEditError
     from evenedit.curation.pools import SEEDS
 
     try:
-        seeds = list(SEEDS) if text is None else [int(part) for part in text.split(",")]
+        return list(SEEDS) if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        raise EvenEditError(f"--seeds is '{text}'; it needs whole numbers with commas, e.g. 42,1000,1001") from None
-    if count is None or len(seeds) == count:
-        return seeds
-    if text is None and count < len(seeds):
-        return seeds[:count]
-    raise EvenEditError(f"{count} pools need {count} seeds; there are {len(seeds)}. Try: --seeds with {count} numbers")
+        raise EvenEditError(f"--seeds is '{text}'; expected integers with commas, e.g. 42,1000,1001") from None
+
+
+def _curation(study: Path) -> tuple[StudyFile, CurationSection]:
+    """Return the study file with its [curation]."""
+    from evenedit.config.study_file import StudyFile
+    from evenedit.core.errors import EvenEditError
+
+    file = StudyFile.load(study)
+    if file.sections.curation is None:
+        raise EvenEditError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
+    return file, file.sections.curation
 
 
 def _session(study: Path) -> CurationSession:
-    from evenedit.config.study_file import StudyFile
-    from evenedit.core.errors import EvenEditError
     from evenedit.curation.grid import Grid
     from evenedit.curation.session import CurationSession
 
-    loaded = StudyFile.load(study)
-    section = loaded.sections.curation
-    if section is None:
-        raise EvenEditError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
-    folder = loaded.folder
+    file, section = _curation(study)
+    folder = file.folder
     return CurationSession(
-        folder, folder / section.pools, folder / section.out, section.faces_per_cell, Grid(loaded.factors)
+        folder, folder / section.pools, folder / section.out, section.faces_per_cell, Grid(file.factors)
     )
 
 
@@ -151,14 +146,14 @@ def _print_distribution(distribution: dict[str, int]) -> None:
     click.echo("count  " + "".join(f"{count:>6}" for count in distribution.values()))
 
 
-def _print_rates(made: Pools) -> None:
+def _print_rates(drawn: Pools) -> None:
     from evenedit.curation.screen import CHECKS, pass_rates
 
-    click.echo("\nThe pre-screen orders candidates and removes none. Its pass rates in %, by the dataset's labels:")
+    click.echo("\nThe pre-screen sorts candidates and removes none. Pass rates in %, by label of the dataset:")
     columns = (*CHECKS, "all")
-    for table in pass_rates(made.candidates.values()):
+    for table in pass_rates(drawn.candidates.values()):
         click.echo(f"{table.factor:16}{'n':>5}" + "".join(f"{name:>11}" for name in columns))
         for group in table.groups:
             shares = (f"{100 * group.passed[c] / group.n:11.0f}" if group.n else f"{'–':>11}" for c in columns)
             click.echo(f"{group.group:16}{group.n:>5}" + "".join(shares))
-        click.echo(f"equal for all? p = {table.p:.3f}, {table.p_holm:.3f} after Holm")
+        click.echo(f"test of equal rates: p = {table.p:.3f}, {table.p_holm:.3f} after Holm")

@@ -1,4 +1,4 @@
-"""Commands over a study: begin, plan, run, look, report."""
+"""Commands for a study: create, plan, run, watch, report, check."""
 
 from __future__ import annotations
 
@@ -9,21 +9,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import OUT, PICTURES, STUDY, example, finish, folder_of, open_study, write_report
+from evenedit.cli.base import (
+    EDITOR_NAMES,
+    FORMATS,
+    OUT,
+    PICTURES,
+    PRICES,
+    STUDY,
+    example,
+    finish,
+    folder_of,
+    open_study,
+    spending,
+    write_report,
+)
 
 if TYPE_CHECKING:
-    from evenedit.study.report_cases import Pictures
+    from evenedit.providers.budget import Budget
+    from evenedit.providers.prices import Prices
+    from evenedit.reporting.case_pages import Pictures
 
 
 @click.command()
 @OUT
-@click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
 @example("evenedit demo --out demo")
-def demo(out: Path | None, seed: int) -> None:
+def demo(out: Path | None) -> None:
     """Audit four simulated editors on drawn portraits, offline.
 
-    Ends with the path of the report. Simulated people take part in the survey through the pages of a server on this
-    machine.
+    Prints the path of the report. Simulated participants answer the survey through the pages of a local server.
     """
     from evenedit.config import templates
     from evenedit.core.log import log
@@ -31,7 +44,7 @@ def demo(out: Path | None, seed: int) -> None:
 
     folder = out or Path("demo")
     if not (folder / "study.toml").exists():
-        templates.write("demo", folder, seed=seed)
+        templates.write("demo", folder)
     loaded = open_study(folder)
     with Server() as server:  # it starts while pictures are made
         summary = loaded.run()
@@ -41,10 +54,10 @@ def demo(out: Path | None, seed: int) -> None:
         summary,
         f"Open the report:  {folder / 'report' / 'report.html'}\n"
         f"Open the app:     evenedit serve {folder}   and then http://127.0.0.1:8000/\n"
-        "Take part:        on the app's first page, 'Start a preview' (the study's own places are taken; a preview "
+        "Take part:        on the app's first page, 'Start a preview' (all places of the study are taken; a preview "
         "never counts)\n"
         "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints",
-        f"The same command goes on: evenedit demo --out {folder}",
+        f"Rerun the command to resume: evenedit demo --out {folder}",
     )
 
 
@@ -55,107 +68,144 @@ def demo(out: Path | None, seed: int) -> None:
     type=click.Choice(["small", "demo", "published", "paper", "curated", "monk"]),
     default="small",
     show_default=True,
-    help="What the study begins as.",
+    help="Study file to start from.",
 )
-@example("evenedit new my-study --template published")
-def new(folder: Path, template: str) -> None:
-    """Begin a study: a folder with a commented study.toml."""
+@click.option(
+    "--from-authors",
+    "authors",
+    type=click.Path(path_type=Path),
+    help="Import this folder of the authors' files instead.",
+)
+@EDITOR_NAMES
+@example(
+    "evenedit new my-study --template published\n"
+    "evenedit new my-study --from-authors their-files --editor flux=flux2-dev"
+)
+def new(folder: Path, template: str, authors: Path | None, editors: dict[str, str]) -> None:
+    """Create a study: a folder with a commented study.toml.
+
+    With --from-authors, files of the paper's authors are recognised by their columns: the judges' table (model,
+    version, five scores), people's ratings (also rater), the selection log with its candidate pools V1, V2 …, and
+    portraits named after their cells.
+    """
+    if authors is not None:
+        _import_authors(authors, folder, editors)
+        return
     from evenedit.config import templates
 
     path = templates.write(template, folder)
     click.echo(f"{path}\nEdit it, then: evenedit plan {folder}")
 
 
+def _import_authors(authors: Path, folder: Path, editors: dict[str, str]) -> None:
+    from evenedit.interchange.authors import import_authors
+
+    imported = import_authors(authors, folder, editors)
+    click.echo(f"{imported.edits:,} edits")
+    for judge, edits in imported.judges.items():
+        click.echo(f"judge {judge}: {edits:,} edits scored")
+    for people in imported.people:
+        click.echo(f"{people.raters} people: {people.pages:,} pages rated, {people.answers:,} answers")
+    if imported.pools:
+        click.echo(f"portraits chosen from {', '.join(f'{pool} {n}' for pool, n in imported.pools.items())}")
+    for note in imported.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"{folder}\nNext: evenedit report {folder}")
+
+
+def _memory(_context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, float] | None:
+    """Return the gigabytes of GPU and main memory in GPU[,MAIN]."""
+    if text is None:
+        return None
+    try:
+        sizes = [float(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if len(sizes) not in (1, 2) or min(sizes) < 1:
+        raise click.BadParameter(f"'{text}' is not {option.metavar}, for example 24 or 24,64")
+    return sizes[0], sizes[1] if len(sizes) == 2 else math.inf
+
+
 @click.command()
 @STUDY
-@click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
-@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
-@click.option("--gpu-memory", type=click.FloatRange(min=1), help="Plan for a GPU of this many GB, not the one here.")
 @click.option(
-    "--main-memory", type=click.FloatRange(min=1), help="With --gpu-memory: that machine's main memory in GB."
+    "--probe", type=click.IntRange(min=0), help="First time this many edits per editor and test the judges' endpoints."
 )
-@click.option("--power", is_flag=True, help="Also simulate what the design can show, and what would do (some seconds).")
+@PRICES
+@click.option(
+    "--gpu-memory", metavar="GPU[,MAIN]", callback=_memory, help="Plan for a machine with this memory in GB instead."
+)
+@click.option("--power", is_flag=True, help="Also simulate the power of the design, and recommend one (some seconds).")
 @click.option(
     "--effect",
     type=click.FloatRange(0.01, 0.6),
     default=0.15,
     show_default=True,
-    help="With --power: the gap and shift to be found, as a share.",
+    help="With --power: gap and shift to detect, as a share.",
 )
 @example("evenedit plan my-study --probe 2 --power")
 def plan(
     study: Path,
     probe: int | None,
     prices: Path | None,
-    gpu_memory: float | None,
-    main_memory: float | None,
+    gpu_memory: tuple[float, float] | None,
     power: bool,
     effect: float,
 ) -> None:
-    """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
-    from evenedit.study import plan as planning
-    from evenedit.study.memory import Machine
+    """Show what a run would do: edits, calls, hours, money, power.
+
+    Also disk and memory. --probe makes about fifteen short calls to each remote judge, and ends with exit code 1 if a
+    judge cannot be used; --probe 0 makes no edits.
+    """
+    from evenedit.operations import plan as planning
+    from evenedit.operations.memory import Machine
 
     loaded = open_study(study)
-    if probe:
-        planning.probe(loaded, probe)
-    if main_memory and not gpu_memory:
-        raise click.UsageError("--main-memory goes with --gpu-memory: the machine that is planned for has both")
-    there = Machine(gpu_memory, main_memory or math.inf) if gpu_memory else None
-    made = planning.make_plan(loaded, prices, there)
-    click.echo(made)
+    usable = True
+    if probe is not None:
+        from evenedit.cli.plugins import print_probe
+
+        for rater in loaded.design.judges():
+            usable &= print_probe(rater.id, rater.judge)
+        if probe:
+            planning.probe(loaded, probe)
+    click.echo(planning.make_plan(loaded, prices, Machine(*gpu_memory) if gpu_memory else None))
     if power:
-        from evenedit.stats.disparity.recommend import describe
+        from evenedit.stats.power.recommendation import describe
 
         design = planning.design_of(loaded)
         if design is None:
-            click.echo("power: there is no diagnosis with two groups or more to compare")
+            click.echo("power: the study has no diagnosis with two or more groups to compare")
         else:
             click.echo("\n" + "\n".join(describe(planning.simulate_power(loaded, design, effect))))
+    if not usable:
+        sys.exit(1)
 
 
 @click.command()
 @STUDY
-@click.option(
-    "--max-calls", type=click.IntRange(min=0), help="Begin no more calls to judges and paid editors than this."
-)
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Begin no call once this many US dollars are spent.")
-@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
-@click.option("--batch", is_flag=True, help="Ask judges by batch job where their provider takes them: half the price.")
-@click.option("--give-up", multiple=True, metavar="JOB", help="Wait no longer for this batch job; ask anew.")
-@click.option("--no-cache", is_flag=True, help="Ask again even what the same judge was asked before.")
+@spending
+@click.option("--batch", is_flag=True, help="Use batch jobs of the judges' providers where available: half the price.")
+@click.option("--give-up", multiple=True, metavar="JOB", help="Stop waiting for this batch job and ask again.")
 @example("evenedit run my-study --max-cost 20\nevenedit run my-study --batch")
-def run(
-    study: Path,
-    max_calls: int | None,
-    max_cost: float | None,
-    prices: Path | None,
-    batch: bool,
-    give_up: tuple[str, ...],
-    no_cache: bool,
-) -> None:
-    """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
-    from evenedit.providers.budget import Budget
-    from evenedit.providers.prices import Prices
-
-    runner = open_study(study).runner(Budget(max_calls, max_cost), Prices.load(prices))
+def run(study: Path, budget: Budget, prices: Prices, batch: bool, give_up: tuple[str, ...]) -> None:
+    """Make and rate the edits that are missing. Stop with Ctrl-C; rerun to resume."""
+    runner = open_study(study).runner(budget, prices)
     runner.batch, runner.give_up = batch, give_up
-    if no_cache:
-        runner.cache = None
-    finish(runner.run(), f"done. Next: evenedit report {study}", f"The same command goes on: evenedit run {study}")
+    finish(runner.run(), f"done. Next: evenedit report {study}", f"Rerun the command to resume: evenedit run {study}")
 
 
 @click.command()
 @STUDY
-@click.option("--watch", "watching", is_flag=True, help="Look again every few seconds, until the run is complete.")
+@click.option("--watch", "watching", is_flag=True, help="Refresh every few seconds until the run is complete.")
 @example("evenedit status my-study --watch")
 def status(study: Path, watching: bool) -> None:
-    """Show how far a study is, and what went wrong."""
+    """Show the progress of a study and its failures."""
     loaded = open_study(study)
     if not watching:
         click.echo(loaded.status())
         return
-    from evenedit.study.watching import watch
+    from evenedit.operations.watch import watch
 
     for now, pace in watch(loaded):
         click.clear()
@@ -166,32 +216,39 @@ def status(study: Path, watching: bool) -> None:
 @STUDY
 @OUT
 @PICTURES
-@example("evenedit report my-study\nevenedit report my-study --out to-share --pictures none")
-def report(study: Path, out: Path | None, pictures: Pictures) -> None:
+@FORMATS
+@example("evenedit report my-study\nevenedit report my-study --out to-share --pictures none --formats pdf")
+def report(study: Path, out: Path | None, pictures: Pictures, formats: tuple[str, ...]) -> None:
     """Write a study's report: findings, cases, tables, figures."""
-    write_report(open_study(study), out or folder_of(study) / "report", pictures)
+    write_report(open_study(study), out or folder_of(study) / "report", pictures, formats)
 
 
 @click.command()
-@click.argument("study", type=click.Path(path_type=Path), required=False)
-@click.option("--repair", is_flag=True, help="Do what is safe: private files, damaged pictures set aside.")
-@example("evenedit doctor my-study")
-def doctor(study: Path | None, repair: bool) -> None:
-    """Check this installation, and a study's databases and images."""
-    from evenedit.core.errors import EvenEditError
-    from evenedit.study.doctor import HealthCheck, examine
-    from evenedit.study.doctor import repair as mend
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option("--repair", is_flag=True, help="Make the safe repairs: file permissions, damaged pictures set aside.")
+@example("evenedit doctor my-study\nevenedit doctor my-study/portraits")
+def doctor(folder: Path | None, repair: bool) -> None:
+    """Check this installation, a study, or a finalised set of portraits.
 
-    loaded, findings = None, []
+    FOLDER is a study (its databases and images are checked) or a finalised set (files, labels and log against its
+    manifest).
+    """
+    from evenedit.core.errors import EvenEditError
+    from evenedit.operations import doctor as checks
+
+    loaded, results = None, []
     try:
-        loaded = open_study(study) if study else None
+        if folder is not None and checks.is_portrait_set(folder):
+            results = list(checks.examine_portraits(folder))
+        elif folder is not None:
+            loaded = open_study(folder)
     except EvenEditError as error:
-        findings = [HealthCheck(False, problem) for problem in error.problems]
-    for done in mend(loaded) if loaded and repair else ():
-        click.echo(f"done {done}")
+        results = [checks.HealthCheck(False, problem) for problem in error.problems]
+    for repaired in checks.repair(loaded) if loaded and repair else ():
+        click.echo(f"done {repaired}")
     healthy = True
-    for finding in (*examine(loaded), *findings):
-        healthy &= finding.good
-        click.echo(f"{'ok  ' if finding.good else 'BAD '}{finding.text}")
+    for result in (*checks.examine(loaded), *results):
+        healthy &= result.good is not False
+        click.echo(f"{'ok  ' if result.good else '–   ' if result.good is None else 'BAD '}{result.text}")
     if not healthy:
         sys.exit(2)

@@ -10,45 +10,51 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import EDITOR_NAMES, OUT, STUDY, CommandGroup, example, folder_of, open_study
+from evenedit.cli.base import EDITOR_NAMES, OUT, STUDY, CommandGroup, example, folder_of, open_study, split_pairs
 
 if TYPE_CHECKING:
+    from evenedit.api.study import Study
     from evenedit.config.study_file import SurveySection
     from evenedit.storage.survey_store import SurveyStore
-    from evenedit.study.study import Study
     from evenedit.survey.cost import SurveyBudget
     from evenedit.survey.quality import Quality
     from evenedit.survey.sessions import SurveyService
 
-ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides; your login name by default.")
+PAY = ("per_task", "minutes_per_task", "minimum_per_hour", "fee")
+DECISIONS = ("approve", "return", "reject")
 
 
 @click.group(cls=CommandGroup)
 @example("evenedit survey plan my-study")
 def survey() -> None:
-    """Run a survey: draw cases, plan, invite, follow, pay, export."""
+    """Run a survey: sample, plan, invite, follow, pay, export."""
 
 
 @survey.command()
 @STUDY
-@click.option("--again", is_flag=True, help="Draw anew after a change of study.toml, while nobody has taken part.")
+@click.option(
+    "--again",
+    "redrawing",
+    is_flag=True,
+    help="Draw a new sample after a change of study.toml, if nobody has taken part.",
+)
 @example("evenedit survey sample my-study")
-def sample(study: Path, again: bool) -> None:
-    """Draw the cases for the survey and print their margins.
+def sample(study: Path, redrawing: bool) -> None:
+    """Draw the cases of the survey and print their margins.
 
-    Their inclusion probabilities are stored.
+    Inclusion probabilities are stored.
     """
     from evenedit.survey.sample import margins, redraw, sampled, stale
 
     loaded = open_study(study)
     section = _section(loaded)
     for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
-        if again:
+        if redrawing:
             same = [s for s in section.surveys if (s == 3) == (number == 3)]  # surveys 1 and 2 share their cases
             redraw(loaded.file, loaded.store, number, sum(_taken_part(loaded, s) for s in same))
         cases = sampled(loaded.file, loaded.store, number)
-        if told := stale(loaded.file, loaded.store, number):
-            click.echo(f"WARNING: {told}")
+        if warning := stale(loaded.file, loaded.store, number):
+            click.echo(f"WARNING: {warning}")
         sampler = "stereotype" if number == 3 else section.sampler
         chances = sorted(cases.values())
         click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
@@ -59,37 +65,49 @@ def sample(study: Path, again: bool) -> None:
             click.echo(f"{row.factor:{wide}}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
 
 
+def _pay(_context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, float]:
+    """Return the values of [survey.pay] to plan with instead."""
+    values = split_pairs(option, pairs)
+    try:
+        pay = {key: float(value) for key, value in values.items()}
+    except ValueError:
+        raise click.BadParameter("expected a number after '='") from None
+    if unknown := sorted(pay.keys() - set(PAY)):
+        raise click.BadParameter(f"there is no '{unknown[0]}'; the keys are {', '.join(PAY)}")
+    if min(pay.values(), default=1) < 0 or pay.get("minutes_per_task") == 0:
+        raise click.BadParameter("the numbers cannot be negative, nor a task take no time")
+    return pay
+
+
 @survey.command()
 @click.argument("study", type=click.Path(path_type=Path), required=False)
-@click.option("--preset", type=click.Choice(["paper-prolific", "plan-002"]), help="A published plan, without a study.")
-@click.option("--no-gold", is_flag=True, help="plan-002 without its gold items.")
-@click.option("--pay", type=click.FloatRange(min=0), help="What a task pays.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="How long a task takes.")
-@click.option("--minimum", type=click.FloatRange(min=0), help="The least an hour should pay.")
-@click.option("--fee", type=click.FloatRange(min=0), help="The platform's fee as a share of the pay.")
-@example("evenedit survey plan --preset paper-prolific --minimum 12")
-def plan(
-    study: Path | None,
-    preset: str | None,
-    no_gold: bool,
-    pay: float | None,
-    minutes: float | None,
-    minimum: float | None,
-    fee: float | None,
-) -> None:
+@click.option(
+    "--preset",
+    type=click.Choice(["paper-prolific", "plan-002", "plan-002-no-gold"]),
+    help="A published plan instead of a study.",
+)
+@click.option(
+    "--pay",
+    multiple=True,
+    metavar="KEY=NUMBER",
+    callback=_pay,
+    help=f"Another value in [survey.pay]: {', '.join(PAY)}; can be repeated.",
+)
+@example("evenedit survey plan my-study\nevenedit survey plan --preset paper-prolific --pay minimum_per_hour=12")
+def plan(study: Path | None, preset: str | None, pay: dict[str, float]) -> None:
     """Show the budget of a survey: tasks, people, hours, pay, fees.
 
-    With the pay per hour and the total.
+    Also pay per hour and total.
     """
     from dataclasses import replace
 
     from evenedit.core.errors import EvenEditError
-    from evenedit.survey import cost as planner
+    from evenedit.survey import cost
 
     if (study is None) == (preset is None):
-        raise EvenEditError("name a study or a --preset (paper-prolific, plan-002)")
+        raise EvenEditError("name a study or a --preset (paper-prolific, plan-002, plan-002-no-gold)")
     if preset:
-        made = planner.preset(preset, gold=not no_gold)
+        budget = cost.preset(preset)
     else:
         assert study is not None
         loaded = open_study(study)
@@ -98,49 +116,54 @@ def plan(
         editors = loaded.file.editors("stereotype")
         pairs = mitigation.cases if mitigation else 0
         roles = len(loaded.file.wino) * sum(len(e.seeds) for e in editors)
-        made = planner.of_study(section, {2: pairs, 3: roles})
-    given = {"per_task": pay, "minutes_per_task": minutes, "minimum_per_hour": minimum, "fee": fee}
-    changes = {name: value for name, value in given.items() if value is not None}
-    _show(replace(made, pay=made.pay.model_copy(update=changes)))
+        budget = cost.of_study(section, {2: pairs, 3: roles})
+    _print_budget(replace(budget, pay=budget.pay.model_copy(update=pay)))
 
 
-def _show(made: SurveyBudget) -> None:
+def _print_budget(budget: SurveyBudget) -> None:
     click.echo(
         f"{'survey':28}{'items':>7}{'per task':>10}{'gold':>6}{'raters':>8}{'tasks':>7}{'people':>8}{'ratings':>9}"
     )
-    for part in made.parts:
+    for part in budget.parts:
         click.echo(
             f"{part.name:28}{part.items:>7,}{part.items_per_task:>10}{part.gold:>6}{part.raters:>8}"
             f"{part.tasks:>7}{part.people:>8}{part.ratings:>9,}"
         )
-    money = made.pay.currency
-    click.echo(f"\n{made.tasks} tasks, {made.people} people, {made.hours:,.1f} hours of their work")
+    money = budget.pay.currency
+    click.echo(f"\n{budget.tasks} tasks, {budget.people} people, {budget.hours:,.1f} hours of work")
     click.echo(
-        f"pay {made.pay.per_task:.2f} {money} a task of {made.pay.minutes_per_task:g} min: {made.per_hour:.2f} per hour"
+        f"pay {budget.pay.per_task:.2f} {money} per task of {budget.pay.minutes_per_task:g} min: "
+        f"{budget.per_hour:.2f} per hour"
     )
-    click.echo(f"rewards {made.rewards:,.2f} + fees {made.fees:,.2f} = {made.total:,.2f} {money}")
-    for text in made.notes:
+    click.echo(f"rewards {budget.rewards:,.2f} + fees {budget.fees:,.2f} = {budget.total:,.2f} {money}")
+    for text in budget.notes:
         click.echo(f"note: {text}")
-    for text in made.warnings:
+    for text in budget.warnings:
         click.echo(f"WARNING: {text}")
 
 
 @survey.command()
 @STUDY
-@example("evenedit survey status my-study")
-def status(study: Path) -> None:
+@click.option(
+    "--participants", is_flag=True, help="Show who rated instead: the paper's Table 17, in counts of five or more."
+)
+@example("evenedit survey status my-study\nevenedit survey status my-study --participants")
+def status(study: Path, participants: bool) -> None:
     """Show the progress of a survey.
 
-    Slots by task, how visits ended, and the quality of each participant's answers.
+    Slots per task, how visits ended, and the quality of each participant's answers.
     """
     from evenedit.survey.admin import SurveyAdmin
     from evenedit.survey.sample import stale
     from evenedit.survey.visits import VisitEnding
 
     loaded = open_study(study)
+    if participants:
+        _print_participants(loaded)
+        return
     for number in _section(loaded).surveys:
-        if told := stale(loaded.file, loaded.store, number):
-            click.echo(f"WARNING: {told}")
+        if warning := stale(loaded.file, loaded.store, number):
+            click.echo(f"WARNING: {warning}")
     with _service(study, write=False) as service:
         admin = SurveyAdmin(service)
         click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'slots':>7}{'done':>6}{'taken':>7}{'free':>6}")
@@ -156,6 +179,21 @@ def status(study: Path) -> None:
         for person in admin.people():
             if person.quality:
                 _print_quality(person.quality)
+
+
+def _print_participants(loaded: Study) -> None:
+    from evenedit.survey.answers import PeopleRatings
+    from evenedit.survey.profiles import OTHER
+
+    profiles = PeopleRatings(loaded.file).profiles
+    if profiles is None or not profiles.counts:
+        click.echo("there are profiles of fewer than five participants")
+        return
+    for row in profiles.counts:
+        cells = [*row.counts.items(), *([(OTHER, row.rest)] if row.rest else [])]
+        counts = ", ".join(f"{answer} {n} ({n / row.people:.1%})" for answer, n in cells)
+        ages = "" if row.mean is None else f"{row.mean:.1f} ± {row.deviation:.1f} years; "
+        click.echo(f"survey {row.survey}, {row.people} people, {row.title}: {ages}{counts}")
 
 
 def _print_quality(quality: Quality) -> None:
@@ -186,115 +224,121 @@ def export(study: Path, out: Path | None) -> None:
             click.echo(path)
 
 
-@survey.command()
-@STUDY
-@example("evenedit survey participants my-study")
-def participants(study: Path) -> None:
-    """Show who rated: the paper's Table 17.
-
-    Answers of fewer than five people are put together.
-    """
-    from evenedit.survey.answers import PeopleRatings
-    from evenedit.survey.profiles import OTHER
-
-    known = PeopleRatings(open_study(study).file).profiles
-    if known is None or not known.counts:
-        click.echo("nothing is known of the participants, or of fewer than five")
-        return
-    for row in known.counts:
-        cells = [*row.counts.items(), *([(OTHER, row.rest)] if row.rest else [])]
-        told = ", ".join(f"{answer} {n} ({n / row.people:.1%})" for answer, n in cells)
-        ages = "" if row.mean is None else f"{row.mean:.1f} ± {row.deviation:.1f} years; "
-        click.echo(f"survey {row.survey}, {row.people} people, {row.title}: {ages}{told}")
-
-
 @survey.command("import")
 @STUDY
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @EDITOR_NAMES
-@ACTOR
-@example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
-def import_(study: Path, files: tuple[Path, ...], editors: dict[str, str], actor: str) -> None:
-    """Import people's ratings that another tool collected.
+@click.option("--demographics", is_flag=True, help="FILES are demographic exports of Prolific instead of ratings.")
+@click.option(
+    "--consented",
+    is_flag=True,
+    help="With --demographics: all people in the files consented elsewhere to this use, including ethnicity.",
+)
+@example(
+    "evenedit survey import my-study ratings.csv --editor flux=flux2-dev\n"
+    "evenedit survey import my-study prolific_demographic_export.csv --demographics"
+)
+def import_(study: Path, files: tuple[Path, ...], editors: dict[str, str], demographics: bool, consented: bool) -> None:
+    """Import ratings by people that another tool collected.
 
-    A long CSV, or results of Mechanical Turk.
+    A long CSV, or results of Mechanical Turk. With --demographics, import who the participants are: only of those who
+    consented, and printed only as counts of five people or more.
     """
     from evenedit.storage.survey_store import SurveyStore
-    from evenedit.survey import import_csv as imports
-    from evenedit.survey.answers import people_frame
 
     loaded = open_study(study)
-    _section(loaded)
+    section = _section(loaded)
     database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
     try:
-        for path in files:
-            imported = imports.read(path, database, loaded.file, loaded.store, editors, actor)
-            click.echo(
-                f"{path}: {imported.pages:,} ratings of {imported.raters} people ({imported.answers:,} answers)"
-                + (f"; {imported.rejected} rejected assignments left out" if imported.rejected else "")
-            )
-        for quality in people_frame(loaded.file, database)[1]:
-            _print_quality(quality)
+        if demographics:
+            for path in files:
+                _import_demographics(path, database, section, consented)
+        else:
+            _import_ratings(loaded, database, files, editors)
     finally:
         database.close()
+
+
+def _import_ratings(loaded: Study, database: SurveyStore, files: tuple[Path, ...], editors: dict[str, str]) -> None:
+    from evenedit.survey import import_csv
+    from evenedit.survey.answers import people_frame
+
+    for path in files:
+        imported = import_csv.read(path, database, loaded.file, loaded.store, editors, getpass.getuser())
+        click.echo(
+            f"{path}: {imported.pages:,} ratings of {imported.raters} people ({imported.answers:,} answers)"
+            + (f"; {imported.rejected} rejected assignments left out" if imported.rejected else "")
+        )
+    for quality in people_frame(loaded.file, database)[1]:
+        _print_quality(quality)
+
+
+def _import_demographics(path: Path, database: SurveyStore, section: SurveySection, consented: bool) -> None:
+    from evenedit.survey.demographics_csv import import_profiles
+
+    imported = import_profiles(path, database, section, getpass.getuser(), consented=consented)
+    click.echo(f"{path}: {imported.rows} rows, stored for {imported.people} people")
+    for count, reason in (
+        (imported.strangers, "are not participants of this study"),
+        (imported.unasked, "have not consented"),
+        (imported.without_sensitive, "stored without data that need a separate consent (ethnicity)"),
+        (imported.revoked, "revoked their consent on Prolific for a value or for all (CONSENT_REVOKED)"),
+        (imported.expired, "have expired data on Prolific (DATA_EXPIRED)"),
+    ):
+        if count:
+            click.echo(f"{count} {reason}")
 
 
 @survey.command()
 @STUDY
 @click.argument("who")
 @click.option("--platform", help="WHO is an id of this platform (prolific, panel, invitation), not a pseudonym.")
-@ACTOR
+@click.option("--keep-answers", is_flag=True, help="Only free the slot: the answers stay stored and are not counted.")
 @example("evenedit survey withdraw my-study person-3f2a9c01d4e7")
-def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
+def withdraw(study: Path, who: str, platform: str | None, keep_answers: bool) -> None:
     """Erase a participant's answers and ids, and free the slot."""
     from evenedit.core.errors import EvenEditError
     from evenedit.survey.admin import SurveyAdmin
 
+    if keep_answers and platform:
+        raise click.UsageError("--keep-answers needs a pseudonym; leave --platform out")
     with _service(study) as service:
+        admin = SurveyAdmin(service)
+        if keep_answers:
+            freed = admin.release(who, getpass.getuser())
+            click.echo("the slot is free again" if freed else "the participant held no slot")
+            return
         if platform is None:
-            SurveyAdmin(service).withdraw(who, actor)
-        elif not SurveyAdmin(service).withdraw_external(platform, who, actor):
-            raise EvenEditError(f"nobody with that id came from {platform}")
+            admin.withdraw(who, getpass.getuser())
+        elif not admin.withdraw_external(platform, who, getpass.getuser()):
+            raise EvenEditError(f"no participant from {platform} has this id")
     click.echo("erased; the slot is free again")
 
 
 @survey.command()
 @STUDY
-@click.argument("pseudonym")
-@ACTOR
-@example("evenedit survey release my-study person-3f2a9c01d4e7")
-def release(study: Path, pseudonym: str, actor: str) -> None:
-    """Free a participant's slot. The answers are kept but no longer counted."""
-    from evenedit.survey.admin import SurveyAdmin
-
-    with _service(study) as service:
-        had = SurveyAdmin(service).release(pseudonym, actor)
-    click.echo("the slot is free again" if had else "the participant held no slot")
-
-
-@survey.command()
-@STUDY
-@click.option("--base", required=True, help="The address participants open, https://…")
-@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="How many links.")
+@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Number of links.")
 @click.option("--prefix", default="guest", show_default=True, help="Names are PREFIX-001, PREFIX-002 …")
-@click.option(
-    "--survey", "number", type=click.IntRange(0, 3), default=0, help="Which survey; the study's first by default."
-)
+@click.option("--survey", "number", type=click.IntRange(0, 3), default=0, help="Survey 1, 2 or 3; default: the first.")
 @click.option("--preview", is_flag=True, help="One link to previews instead: they never count; it works for 7 days.")
-@example("evenedit survey invite my-study --base https://survey.example --count 30")
-def invite(study: Path, base: str, count: int, prefix: str, number: int, preview: bool) -> None:
-    """Print signed invitation links, one per person."""
+@example("evenedit survey invite my-study --count 30")
+def invite(study: Path, count: int, prefix: str, number: int, preview: bool) -> None:
+    """Print signed invitation links, one per person.
+
+    They begin with the address in `[survey.platform] origin`.
+    """
     from evenedit.survey.platforms import Invitations
     from evenedit.survey.previews import PreviewLinks
 
     loaded = open_study(study)
+    origin = _origin(_section(loaded))
     with _reading(loaded) as database:
         if preview:
-            click.echo(PreviewLinks(database.key).link(base, number))
+            click.echo(PreviewLinks(database.key).link(origin, number))
             return
         invitations = Invitations(database.key)
-        for one in range(1, count + 1):
-            click.echo(invitations.link(base, f"{prefix}-{one:03d}", number))
+        for person in range(1, count + 1):
+            click.echo(invitations.link(origin, f"{prefix}-{person:03d}", number))
 
 
 @survey.command()
@@ -311,7 +355,7 @@ def rehearse(study: Path) -> None:
 
 
 @survey.group(cls=CommandGroup)
-@example("evenedit survey prolific create my-study --base https://survey.example")
+@example("evenedit survey prolific create my-study")
 def prolific() -> None:
     """Draft a study on Prolific, follow submissions, approve them.
 
@@ -321,112 +365,78 @@ def prolific() -> None:
 
 @prolific.command()
 @STUDY
-@click.option("--base", required=True, help="The address participants open, https://…")
-@click.option("--survey", "number", type=click.IntRange(1, 3), default=1, show_default=True, help="Which survey.")
-@click.option("--title", default="Compare edited portraits", show_default=True, help="What participants see.")
-@click.option(
-    "--description",
-    default="Look at portraits and edited versions of them, and answer questions.",
-    show_default=True,
-    help="The text below the title.",
-)
-@example("evenedit survey prolific create my-study --base https://survey.example")
-def create(study: Path, base: str, number: int, title: str, description: str) -> None:
-    """Draft a study with a code for each ending.
+@click.option("--survey", "number", type=click.IntRange(1, 3), default=1, show_default=True, help="Survey 1, 2 or 3.")
+@example("evenedit survey prolific create my-study")
+def create(study: Path, number: int) -> None:
+    """Draft a study with a completion code for each ending.
 
-    You publish it on Prolific's own page.
+    Change its title and description, and publish it, on Prolific's page. Participants open the address in
+    `[survey.platform] origin`.
     """
     from evenedit.survey.prolific import ProlificAPI, draft
 
     with _service(study) as service:
-        body = draft(service.section, service, title=title, description=description, base=base, survey=number)
+        body = draft(service.section, service, base=_origin(service.section), survey=number)
         ident = ProlificAPI(service.section.platform.api).create(body)
     click.echo(f"drafted {ident}: {body['total_available_places']} places at {body['reward'] / 100:.2f}")
     click.echo(f'add it to study.toml: [survey.platform] kind = "prolific", study_ids = ["{ident}"]; then publish it')
 
 
-@prolific.command("status")
+@prolific.command()
 @STUDY
 @click.argument("ident", metavar="PROLIFIC_STUDY")
-@click.option("--approve", is_flag=True, help="Pay everybody who completed the task with the right code.")
-@example("evenedit survey prolific status my-study 60aca280709ee40ec37d4885 --approve")
-def follow(study: Path, ident: str, approve: bool) -> None:
+@click.option("--approve", is_flag=True, help="Approve all who completed the task with the right code.")
+@click.option(
+    "--decide",
+    "decisions",
+    multiple=True,
+    metavar="ID=approve|return|reject",
+    callback=lambda _context, option, pairs: split_pairs(option, pairs),
+    help="Decide about a participant who failed instructed checks; can be repeated.",
+)
+@click.option("--message", default="", help="With --decide: message; 100 characters or more for a rejection.")
+@example(
+    "evenedit survey prolific sync my-study 60aca280709ee40ec37d4885 --approve\n"
+    "evenedit survey prolific sync my-study 60aca280709ee40ec37d4885 --decide person-3f2a9c01d4e7=approve"
+)
+def sync(study: Path, ident: str, approve: bool, decisions: dict[str, str], message: str) -> None:
     """Compare Prolific's submissions with the survey's.
 
-    Slots of returned ones are freed.
+    Slots of returned submissions are freed. A rejection must meet Prolific's rules.
     """
-    from evenedit.survey.prolific import ProlificAPI, Rejections, sync
+    from evenedit.survey.prolific import ProlificAPI, Rejections
+    from evenedit.survey.prolific import sync as synchronise
 
+    for decision in decisions.values():
+        if decision not in DECISIONS:
+            raise click.UsageError(f"--decide: '{decision}' is none of {', '.join(DECISIONS)}")
     with _service(study) as service:
         api = ProlificAPI(service.section.platform.api)
-        result = sync(service, api, ident)
+        rejections = Rejections(service, api, ident)
+        for pseudonym, decision in decisions.items():
+            if decision == "reject":
+                click.confirm(f"Reject the work of {pseudonym}, who will not be paid?", abort=True)
+            rejections.decide(pseudonym, decision, getpass.getuser(), message)
+            click.echo(f"{decision} {pseudonym}: done")
+        result = synchronise(service, api, ident)
         click.echo(f"{result.submissions} submissions; {result.released} slots freed; {len(result.payable)} to approve")
         for submission in result.payable if approve else ():
             api.approve(submission.id)
             click.echo(f"approved {submission.id}")
         for submission in result.doubtful:
             click.echo(f"check {submission.id}: not completed here, or with another code ({submission.code or 'none'})")
-        for case in Rejections(service).waiting():
-            click.echo(f"{case.pseudonym} failed {case.failed} of {case.asked} instructed checks and awaits a decision")
+        for case in rejections.waiting():
+            click.echo(f"{case.pseudonym} failed {case.failed} of {case.checks} instructed checks: use --decide")
 
 
-@prolific.command()
-@STUDY
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--consented", is_flag=True, help="All in the file agreed elsewhere to their data being used, ethnicity included."
-)
-@ACTOR
-@example("evenedit survey prolific demographics my-study prolific_demographic_export.csv")
-def demographics(study: Path, file: Path, consented: bool, actor: str) -> None:
-    """Import Prolific's demographic export.
+def _origin(section: SurveySection) -> str:
+    from evenedit.core.errors import EvenEditError
 
-    Of those who agreed to it; shown are only counts of five people or more.
-    """
-    from evenedit.storage.survey_store import SurveyStore
-    from evenedit.survey.demographics_csv import import_profiles
-
-    loaded = open_study(study)
-    section = _section(loaded)
-    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
-    try:
-        found = import_profiles(file, database, section, actor, consented=consented)
-    finally:
-        database.close()
-    click.echo(f"{file}: {found.rows} rows, stored of {found.people} people")
-    for count, why in (
-        (found.strangers, "never came here"),
-        (found.unasked, "have not agreed to it"),
-        (found.without_sensitive, "stored without what needs a consent of its own (ethnicity)"),
-        (found.revoked, "took back their consent on Prolific for some value or all (CONSENT_REVOKED)"),
-        (found.expired, "have expired data on Prolific (DATA_EXPIRED)"),
-    ):
-        if count:
-            click.echo(f"{count} {why}")
-
-
-@prolific.command()
-@STUDY
-@click.argument("ident", metavar="PROLIFIC_STUDY")
-@click.argument("pseudonym")
-@click.argument("decision", type=click.Choice(["approve", "return", "reject"]))
-@click.option("--message", default="", help="Message to the participant; 100 characters or more for a rejection.")
-@ACTOR
-@example("evenedit survey prolific decide my-study 60aca280709ee40ec37d4885 person-3f2a9c01d4e7 approve")
-def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str, actor: str) -> None:
-    """Decide about a submission that failed instructed checks.
-
-    A rejection must meet Prolific's rules.
-    """
-    from evenedit.survey.prolific import ProlificAPI, Rejections
-
-    with _service(study) as service:
-        if decision == "reject":
-            click.confirm(f"Reject the work of {pseudonym}, who will not be paid?", abort=True)
-        Rejections(service, ProlificAPI(service.section.platform.api), ident).decide(
-            pseudonym, decision, actor, message
+    if not section.platform.origin:
+        raise EvenEditError(
+            'study.toml lacks the address that participants open. Add: [survey.platform] origin = "https://…"'
         )
-    click.echo(f"{decision}: done")
+    return section.platform.origin
 
 
 def _section(loaded: Study) -> SurveySection:
@@ -434,12 +444,12 @@ def _section(loaded: Study) -> SurveySection:
 
     section = loaded.file.sections.survey
     if section is None:
-        raise EvenEditError("study.toml has no [survey]; add the table to ask people")
+        raise EvenEditError("study.toml has no [survey]; add this table to collect ratings by people")
     return section
 
 
 def _taken_part(loaded: Study, survey: int) -> int:
-    """How many people have arrived for a survey; nobody where there is no survey yet."""
+    """Return how many people have arrived for a survey; 0 if it has no database yet."""
     from evenedit.storage.survey_schema import DATABASE
     from evenedit.survey.admin import SurveyAdmin
     from evenedit.survey.sessions import SurveyService

@@ -1,4 +1,4 @@
-"""Commands over tables of ratings."""
+"""Commands for tables of ratings."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import EDITOR_NAMES, FACTORS, OUT, STUDY, example, folder_of, open_study
+from evenedit.cli.base import FACTORS, FORMATS, OUT, STUDY, example, folder_of, open_study
 
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--ratings", multiple=True, type=click.Path(path_type=Path), help="People's ratings (CSV).")
+@click.option("--ratings", multiple=True, type=click.Path(path_type=Path), help="Ratings by people (CSV).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
-@click.option("--preset", type=click.Choice(["default", "published"]), help="The rules; an export's own, else default.")
-@click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
+@click.option(
+    "--preset",
+    type=click.Choice(["default", "published"]),
+    help="Analysis rules; default: those of an export, or `default`.",
+)
+@click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Treatment of edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
-@click.option("--multilevel", is_flag=True, help="Also fit a multilevel model of each outcome (up to a minute).")
 @FACTORS
+@FORMATS
 @example(
     "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
     "evenedit analyze scores.csv --ratings ratings.csv --out results\n"
@@ -30,42 +34,41 @@ def analyze(
     preset: str | None,
     missing: str | None,
     prompts: tuple[Path, ...],
-    multilevel: bool,
     factors: tuple[str, ...] | None,
+    formats: tuple[str, ...],
 ) -> None:
-    """Write the report of ratings that another tool made (CSV).
+    """Write the report of ratings from another tool (CSV).
 
-    A file has one row per edit and judge. With --ratings, people's ratings (one row per edit and rater) stand beside
-    the judges' scores, or alone. The folder that `evenedit export` wrote brings the rules of its study along.
+    FILES have one row per edit and judge; files of --ratings have one row per edit and rater. Either can be omitted.
+    A folder that `evenedit export` wrote includes the rules of its study.
     """
-    from evenedit.cli.findings import announce
+    from evenedit.cli.output import announce
     from evenedit.core.log import log
-    from evenedit.core.second_process import LARGE, SecondProcess
-    from evenedit.ratings.parquet import FILE, write_parquet
-    from evenedit.report.contents import begin_figures
+    from evenedit.core.parallel import PARALLEL_THRESHOLD, SecondProcess
+    from evenedit.interchange.analyze import gather
+    from evenedit.ratings.ratings_file import FILE, write_ratings
+    from evenedit.report.contents import submit_figures
     from evenedit.report.pages.report import write_report
-    from evenedit.study.analyze import gather
 
     log.info(f"reading {', '.join(path.name for path in (*files, *ratings))}")
-    given = gather(
+    inputs = gather(
         files,
         ratings=ratings,
         prompts=prompts,
         preset=preset,
         missing=missing,
         factors=factors,
-        multilevel=multilevel,
     )
-    table = given.table
+    table = inputs.table
     for factor in table.factors:
         if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):
-            log.info(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
+            log.info(f"{missing_labels:,} portraits have no label of {factor.name} and are in none of its groups")
     log.info(f"analysing {len(table.edits):,} edits")
-    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
-        results = given.results(second)
-        figures = begin_figures(results, second)
-        write_parquet(table, out / FILE)
-        page = write_report(results, out, title=given.title, figures=figures)
+    with SecondProcess(enabled=len(table.edits) >= PARALLEL_THRESHOLD) as second:
+        results = inputs.results(second)
+        figures = submit_figures(results, second, formats)
+        write_ratings(table, out / FILE)
+        page = write_report(results, out, title=inputs.facts.title, figures=figures)
     announce(results)
     click.echo(page)
 
@@ -73,39 +76,28 @@ def analyze(
 @click.command()
 @STUDY
 @OUT
-@example("evenedit export my-study --out my-study/export")
-def export(study: Path, out: Path | None) -> None:
-    """Write every rating as CSV.
+@click.option(
+    "--cards",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=20,
+    help="Write this many blind evidence cards instead; 20 without a number.",
+)
+@click.option("--parquet", is_flag=True, help="Write all ratings as ratings.parquet too (needs the extra 'parquet').")
+@example("evenedit export my-study --out my-study/export\nevenedit export my-study --cards 12")
+def export(study: Path, out: Path | None, cards: int | None, parquet: bool) -> None:
+    """Write all ratings as CSV, with the study's rules.
 
-    With the study's rules beside it: a folder that `evenedit analyze` reads.
+    `evenedit analyze` reads the folder. With --cards, write one printable page per case without label, editor or score;
+    the key is a separate file.
     """
-    from evenedit.study.export import write_export
+    if cards:
+        from evenedit.reporting.evidence_cards import write_cards
 
-    for path in write_export(open_study(study), out or folder_of(study) / "export"):
+        page, key = write_cards(open_study(study), out or folder_of(study) / "cards", cards)
+        click.echo(f"{page}\nkey, to be stored separately: {key}")
+        return
+    from evenedit.interchange.export import write_export
+
+    for path in write_export(open_study(study), out or folder_of(study) / "export", parquet=parquet):
         click.echo(path)
-
-
-@click.command("import-authors")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the new study.")
-@EDITOR_NAMES
-@example("evenedit import-authors their-files --out my-study --editor flux=flux2-dev")
-def import_authors(folder: Path, out: Path, editors: dict[str, str]) -> None:
-    """Make a study of the files of the paper's authors.
-
-    Found by their columns: the judges' table (model, version, five scores), people's (rater as well), the selection log
-    with its candidate pools V1, V2 …, and portraits named after their cells.
-    """
-    from evenedit.study.from_authors import import_authors as read
-
-    made = read(folder, out, editors)
-    click.echo(f"{made.edits:,} edits")
-    for judge, edits in made.judges.items():
-        click.echo(f"judge {judge}: {edits:,} edits scored")
-    for people in made.people:
-        click.echo(f"{people.raters} people: {people.pages:,} pages rated, {people.answers:,} answers")
-    if made.pools:
-        click.echo(f"portraits chosen from {', '.join(f'{pool} {n}' for pool, n in made.pools.items())}")
-    for note in made.notes:
-        click.echo(f"note: {note}")
-    click.echo(f"{out}\nNext: evenedit report {out}")

@@ -1,1 +1,1 @@
-"""The study file: its tables, how they are checked, and the templates a new study begins as."""
+"""Read and validate the study file, and provide templates for new studies."""

@@ -1,4 +1,4 @@
-"""What is wrong with a study file: one line per problem, naming the key and the fix."""
+"""Find the problems of a study file: one line per problem, with the key and the fix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evenedit.protocol.questionnaire import standard_questions
 
 
 def problems(file: Sections) -> Iterator[str]:
-    """Everything that the types of the keys alone do not show."""
+    """Yield the problems that the types of the keys do not show."""
     yield from _experiment_problems(file)
     yield from _factor_problems(file)
     yield from _source_problems(file)
@@ -41,11 +41,11 @@ def problems(file: Sections) -> Iterator[str]:
     if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
         yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
-        yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
+        yield "store.url: only postgresql:// is supported; remove the key to use SQLite in the study folder"
 
 
 def factors_of(file: Sections) -> tuple[Factor, ...]:
-    """The factors a study declares; race, gender and age where it declares none."""
+    """Return the factors a study declares, or race, gender and age if it declares none."""
     return tuple(Factor.of(f.name, f.levels, title=f.title, ordered=f.ordered) for f in file.factors) or FACTORS
 
 
@@ -53,7 +53,7 @@ def _experiment_problems(file: Sections) -> Iterator[str]:
     if (file.editors or file.curation is None) and not any(
         (file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)
     ):
-        yield "experiments: none is asked for; add [experiments.diagnosis]"
+        yield "experiments: there is none; add [experiments.diagnosis]"
     if file.experiments.mitigation and not file.experiments.diagnosis:
         yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"
 
@@ -63,15 +63,15 @@ def _retention_problems(file: Sections) -> Iterator[str]:
     try:
         date.fromisoformat(until or "2000-01-01")
     except ValueError:
-        yield f"survey.ethics.keep_until is '{until}', which is no day; write one like \"2028-12-31\""
+        yield f"survey.ethics.keep_until is '{until}', which is no date; write it like \"2028-12-31\""
 
 
 def _language_problems(file: Sections) -> Iterator[str]:
-    asked = file.experiments.diagnosis.languages if file.experiments.diagnosis else []
+    prompt_languages = file.experiments.diagnosis.languages if file.experiments.diagnosis else []
     named = [("survey", code) for code in (file.survey.languages if file.survey else [])]
-    for where, code in (*named, *(("experiments.diagnosis", code) for code in asked)):
+    for where, code in (*named, *(("experiments.diagnosis", code) for code in prompt_languages)):
         if not re.fullmatch(LANGUAGE, code):
-            yield f'{where}.languages: \'{code}\' is no code of a language; write one like "en" or "pt-BR"'
+            yield f'{where}.languages: \'{code}\' is no language code; write it like "en" or "pt-BR"'
 
 
 def _questionnaire_problems(file: Sections) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _questionnaire_problems(file: Sections) -> Iterator[str]:
     for question in section.questions:
         where = f"survey.questionnaire.questions '{question.id}'"
         if question.id in known:
-            yield f"{where}: the id is used twice; give each question its own"
+            yield f"{where}: the id is used twice; ids must be unique"
         if len(set(question.options)) < len(question.options):
             yield f"{where}: an answer occurs twice"
         for language, texts in question.translations.items():
@@ -91,11 +91,11 @@ def _questionnaire_problems(file: Sections) -> Iterator[str]:
         known[question.id] = tuple(question.options)
     for name, shares in section.population.items():
         if name not in known or name == "age":
-            yield f"survey.questionnaire.population: '{name}' is no question with answers to choose from"
+            yield f"survey.questionnaire.population: '{name}' is not a multiple-choice question"
             continue
         unknown = [answer for answer in shares if answer not in known[name]]
         if unknown:
-            yield f"survey.questionnaire.population.{name}: '{unknown[0]}' is no answer to the question"
+            yield f"survey.questionnaire.population.{name}: '{unknown[0]}' is not an answer of the question"
         if any(share < 0 for share in shares.values()) or not sum(shares.values()) > 0:
             yield f"survey.questionnaire.population.{name}: shares are 0 or more, and not all 0"
 
@@ -103,12 +103,12 @@ def _questionnaire_problems(file: Sections) -> Iterator[str]:
 def _plugin_problems(
     group: str, rows: Sequence[tuple[str, str, Mapping[str, Any]]], labels: Sequence[Factor] = ()
 ) -> Iterator[str]:
-    """The problems of [[editors]], [[judges]] or [[instruments]], each given as id, kind and settings."""
+    """Yield the problems of [[editors]], [[judges]] or [[instruments]]; rows are id, kind and settings."""
     seen: set[str] = set()
     for number, (ident, kind, settings) in enumerate(rows):
         label = f"{group}[{number}] '{ident}'"
         if ident in seen:
-            yield f"{label}: the id is used twice; give each its own"
+            yield f"{label}: the id is used twice; ids must be unique"
         seen.add(ident)
         wrong = plugins.problems(group, kind, settings)
         yield from (f"{label}: {p}" for p in wrong)
@@ -119,16 +119,16 @@ def _plugin_problems(
 
 def _building_problems(group: str, kind: str, settings: Mapping[str, Any], labels: Sequence[Factor]) -> Iterator[str]:
     try:
-        made = plugins.build(group, kind, settings)
+        plugin = plugins.build(group, kind, settings)
     except (EvenEditError, TypeError, ValueError) as error:
         yield str(error)
         return
     except Exception as error:
         if group != "editors":  # the run says that an editor cannot be loaded, and goes on with the others
-            yield f"it cannot be made ({type(error).__name__}: {error})"
+            yield f"it cannot be built ({type(error).__name__}: {error})"
         return
     known = [factor.name for factor in labels]
-    absent = [name for name in getattr(made, "labels_needed", ()) if name not in known]
+    absent = [name for name in getattr(plugin, "labels_needed", ()) if name not in known]
     if labels and absent:
         yield (
             f"it treats portraits by their label {', '.join(absent)}, and these are labelled by {', '.join(known)}; "
@@ -198,9 +198,9 @@ def _factor_problems(file: Sections) -> Iterator[str]:
     names = [f.name for f in file.factors]
     for name in dict.fromkeys(names):
         if name in RESERVED:
-            yield f"factors '{name}': tables have a column of that name already; choose another"
+            yield f"factors '{name}': tables already have a column of that name; choose another"
         if names.count(name) > 1:
-            yield f"factors '{name}': the name is used twice; give each factor its own"
+            yield f"factors '{name}': the name is used twice; names must be unique"
     for factor in file.factors:
         yield from (f"factors '{factor.name}': {p}" for p in _level_problems(factor.levels))
     gender = next((f for f in file.factors if f.name == "gender"), None)
@@ -213,7 +213,7 @@ def _factor_problems(file: Sections) -> Iterator[str]:
 
 def _level_problems(levels: Sequence[str]) -> Iterator[str]:
     if any(not level.strip() for level in levels):
-        yield "a level is empty; an empty label in labels.csv is a missing label and needs no level"
+        yield "a level is empty; an empty label in labels.csv means a missing label and needs no level"
     if "*" in levels:
         yield "level '*' stands for all levels in tables; choose another name"
     yield from (f"level '{level}' is listed twice" for level, count in Counter(levels).items() if count > 1)
@@ -243,16 +243,16 @@ LABELLED_BY = "labelled_by"
 
 
 def _portrait_factors(file: Sections) -> Sequence[Factor]:
-    """What the portraits are labelled by, where the source says so beforehand and is built without a problem."""
+    """Return the factors of the portraits if the source declares them and has no problem."""
     if any(_source_problems(file)) or not plugins.declares("sources", file.sources.kind, LABELLED_BY):
         return ()
     labels: Sequence[Factor] = getattr(plugins.build("sources", file.sources.kind, file.sources.settings), LABELLED_BY)
     return labels
 
 
-def _mismatches(file: Sections, kind: str, given: Sequence[Factor]) -> Iterator[str]:
-    """Where a source's labels are not those of the study's factors."""
-    labels = {factor.name: factor.codes for factor in given}
+def _mismatches(file: Sections, kind: str, declared: Sequence[Factor]) -> Iterator[str]:
+    """Yield the differences between a source's labels and the study's factors."""
+    labels = {factor.name: factor.codes for factor in declared}
     wanted = factors_of(file)
     absent = [f.name for f in wanted if f.name not in labels]
     if absent:
@@ -281,7 +281,7 @@ def _extractors(file: Sections) -> list[tuple[str, Plugged]]:
 
 
 def _honesty(group: str, label: str, ident: str, kind: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    # A model of `evenedit dev fake-provider` says by its name that it is none.
+    # Models of the simulated provider of the tests have names that start with 'simulated-'.
     simulated = plugins.is_simulated(group, kind) or is_simulated(str(settings.get("model", "")))
     if simulated and not is_simulated(ident):
         yield f"{label}: is simulated, so its id must begin with '{SIMULATED}': try '{SIMULATED}{ident}'"
@@ -290,21 +290,21 @@ def _honesty(group: str, label: str, ident: str, kind: str, settings: Mapping[st
 
 
 def explain(error: ValidationError) -> Iterator[str]:
-    """What pydantic found, in the words of study.toml."""
+    """Yield pydantic's errors in terms of study.toml."""
     for problem in error.errors():
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"]).lstrip(".")
-        kind, given = problem["type"], problem["input"]
+        kind, value = problem["type"], problem["input"]
         if kind == "extra_forbidden":
             *parents, key = problem["loc"]
             yield f"unknown key '{where}'{plugins.suggest(str(key), _keys(parents))}"
         elif kind == "missing":
-            yield f"'{where}' is missing; it is needed"
+            yield f"'{where}' is missing and required"
         else:
-            yield f"'{where}' is {given!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+            yield f"'{where}' is {value!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 
 def _keys(parents: list[Any]) -> list[str]:
-    """The keys allowed at a place of the file."""
+    """Return the keys allowed in a table of the file."""
     model: Any = Sections
     for part in parents:
         if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""The tables of `study.toml` and their keys, as pydantic reads them."""
+"""The tables of `study.toml` and their keys, as pydantic models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
 FACTOR_NAME = "[a-z][a-z0-9_]*"
-"""What a factor may be called: it names columns of tables."""
+"""Pattern of a factor's name, which names columns of tables."""
 
 
 class _Section(BaseModel):
@@ -20,7 +20,7 @@ class About(_Section):
     """[study]: title, preset and seed."""
 
     title: str
-    """What the report is called."""
+    """Title of the report."""
     preset: Preset = "default"
     """The rules: `default`, or `published` for exactly what the paper did (judges see labels, the paper's prompt and
     rubric; no placebo, no swapped control)."""
@@ -28,16 +28,16 @@ class About(_Section):
     """The wording of the answers that judges and people choose from: `default`, or `published` for the paper's Table
     14; as `preset` when left out."""
     judge_prompt: Preset | None = None
-    """The words that judges are sent: `default`, or `published` for the paper's Listing 1; as `preset` when left
+    """The prompt for judges: `default`, or `published` for the paper's Listing 1; as `preset` when left
     out."""
     cannot_tell: bool = False
-    """Judges may say of each axis that it cannot be told from the pictures: no score, counted apart."""
+    """Judges may answer on each axis that the pictures do not show it: no score, counted separately."""
     seed: int = 42
-    """Draws the sampled cases and the portrait pairs."""
+    """Seed of the sampled cases and the portrait pairs."""
 
 
 class StoreSection(_Section):
-    """[store]: where results live."""
+    """[store]: where the study is stored."""
 
     url: str | None = None
     """SQLAlchemy URL of a PostgreSQL database; SQLite in the study folder when absent."""
@@ -46,47 +46,47 @@ class StoreSection(_Section):
 
 
 class Plugged(_Section):
-    """Anything found by entry point: a kind and its settings."""
+    """A plug-in found by entry point: a kind and its settings."""
 
     kind: str
-    """The name under which it is installed."""
+    """The name of the installed plug-in."""
     settings: dict[str, Any] = {}
-    """Its own settings by keyword; a `path` is relative to the study's folder."""
+    """Its settings by keyword; a `path` is relative to the study's folder."""
 
 
 class SourcesSection(Plugged):
     """[sources]: where the portraits come from, and whether they may be published."""
 
     licence: str = ""
-    """The licence of the portraits, as an SPDX id or in words; a bundle holds no picture without one."""
+    """The licence of the portraits, as an SPDX id or as text; without it a bundle contains no pictures."""
     publish: bool = False
-    """Whether the licence, and the consent of those pictured, allow the pictures in a published bundle."""
+    """True if the licence, and the consent of the people in the pictures, allow publishing the pictures."""
 
 
 class HypothesisSection(_Section):
-    """[[hypotheses]]: what the study is to test, stated before the first edit and frozen by `evenedit seal`."""
+    """[[hypotheses]]: hypotheses to test, stated before the first edit and frozen by `evenedit seal`."""
 
     rule: str
     """A rule as `evenedit gate` takes it: 'gap.race_change.race <= 0.05', 'shift.skin_tone <= 0.05'."""
     why: str = ""
-    """Why it is expected, in a sentence."""
+    """The reason for expecting it, in a sentence."""
 
 
 class FactorSection(_Section):
-    """[[factors]]: what portraits are labelled and grouped by; race, gender and age when left out."""
+    """[[factors]]: factors that portraits are labelled and grouped by; race, gender and age when left out."""
 
     name: str = Field(pattern=f"^{FACTOR_NAME}$")
     """The column of labels.csv that holds it."""
     title: str = ""
-    """How tables and pages print it; the name when left out."""
+    """Its title in tables and pages; the name when left out."""
     levels: list[str] = Field(min_length=2)
-    """Every label there can be, in the order of tables and axes."""
+    """All possible labels, in the order of tables and axes."""
     ordered: bool = False
-    """Whether the order of the levels means something: adds a trend estimate."""
+    """True if the levels are ordered: adds a trend estimate."""
 
 
 class CurationSection(_Section):
-    """[curation]: candidates among which reviewers choose the portraits in the web app."""
+    """[curation]: candidates from which reviewers choose the portraits in the web app."""
 
     pools: str = "pools"
     """Folder of the candidate pools, relative to the study's."""
@@ -109,36 +109,36 @@ class Diagnosis(_Section):
     """[experiments.diagnosis]: every source × prompt × editor."""
 
     floor: bool = False
-    """Also ask each editor to return every portrait unchanged: its own drift without any request."""
+    """Also ask each editor to return every portrait unchanged, to measure its drift without a request."""
     requests: str | None = None
     """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
     id or file) and prompt (its id or text), and editor and seed where there are several."""
     languages: list[str] = []
-    """Ask every editor in these languages too, e.g. `["ko"]`: each request again with the prompt's translation.
-    Judges are given the original. No speaker has checked the Korean of the built-in prompts."""
+    """Repeat each request in these languages, e.g. `["ko"]`, with the prompt's translation. Judges see the original
+    prompt. No speaker has checked the Korean translations of the built-in prompts."""
 
 
 class Mitigation(_Section):
     """[experiments.mitigation]: the feature prompt on sampled cases."""
 
     cases: int = Field(default=500, ge=1)
-    """How many cases of the diagnosis are edited again."""
+    """Number of cases of the diagnosis that are edited again."""
     choose: Literal["balanced", "strata", "priority", "drift", "listed"] = "balanced"
     """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
     among edits that were rated as drifted. These two are chosen once the diagnosis is rated. listed: those that
-    `evenedit import-authors` found."""
+    `evenedit new --from-authors` found."""
     placebo: bool | None = None
     """Baseline again with another seed; on by default, off under the published preset."""
     pairwise: bool = False
     """Also ask which output keeps the identity better, baseline or mitigated, in both orders."""
     extractor: Plugged
-    """Who describes a portrait, for the feature prompt: `simulated` or `vlm`."""
+    """The extractor that describes a portrait for the feature prompt: `simulated` or `vlm`."""
     stand_in: Plugged | None = None
-    """A second extractor describes every portrait too; its words are used where the first gave none or flagged ones."""
+    """A second extractor; its description is used if the first gave none or was flagged."""
 
     @property
     def extractors(self) -> list[Plugged]:
-        """Who describes the portraits, the first one first."""
+        """The extractors, the first one first."""
         return [self.extractor, *([self.stand_in] if self.stand_in else [])]
 
 
@@ -152,9 +152,9 @@ class Stereotype(_Section):
     swapped: bool | None = None
     """The pronoun-swapped control; on by default, off under the published preset."""
     reversed: bool = False
-    """Every request also with the two portraits in the other order: twice as many edits. Judges see both alike."""
+    """Repeat each request with the two portraits in the other order: twice as many edits. Judges see the same order."""
     status: bool = False
-    """Judges are also asked which of the two people has the role of higher status."""
+    """Also ask judges which of the two people has the role of higher status."""
 
 
 class Experiments(_Section):
@@ -169,18 +169,18 @@ class Experiments(_Section):
 
 
 class EditorSection(_Section):
-    """[[editors]]: what is audited."""
+    """[[editors]]: the audited editors."""
 
     id: str
-    """What tables and files call it; unique in the study."""
+    """Its name in tables and files; unique in the study."""
     kind: str | None = None
     """The installed editor to use; the id when absent."""
     seeds: list[int] = Field(default=[42], min_length=1)
-    """One edit for each; several show how much an editor varies by chance."""
+    """One edit per seed; several seeds show the random variation of an editor."""
     settings: dict[str, Any] = {}
-    """The editor's own settings; they are part of a request's identity."""
+    """The editor's settings; they are part of a request's id."""
     experiments: list[Literal["diagnosis", "mitigation", "stereotype"]] | None = None
-    """The experiments it takes part in; all it can when absent."""
+    """The experiments it takes part in; all possible ones when absent."""
 
     @property
     def plugin(self) -> str:
@@ -189,33 +189,33 @@ class EditorSection(_Section):
 
 
 class JudgeSection(_Section):
-    """[[judges]]: who scores, primary first."""
+    """[[judges]]: the judges, primary first."""
 
     id: str
-    """What tables and files call it; unique in the study."""
+    """Its name in tables and files; unique in the study."""
     kind: str
     """The installed judge to use: `gemini`, `openai`, `simulated`, or a plug-in's."""
     blind: bool | None = None
-    """The judge is given no labels; on by default, off under the published preset."""
+    """The judge does not see the labels; on by default, off under the published preset."""
     settings: dict[str, Any] = {}
-    """The judge's own settings, such as `model` and `temperature`."""
+    """The judge's settings, such as `model` and `temperature`."""
 
 
 class InstrumentSection(_Section):
-    """[[instruments]]: what is measured in pixels, a rater of its own."""
+    """[[instruments]]: pixel measurements; each instrument is a rater."""
 
     id: str
-    """What tables and files call it; unique in the study."""
+    """Its name in tables and files; unique in the study."""
     kind: str
     """The installed instrument to use: `skin`, `change`, or a plug-in's."""
     editors: list[str] | None = None
     """The editors whose outputs it measures; all when absent."""
     settings: dict[str, Any] = {}
-    """The instrument's own settings: `cuts` of `skin`, `identity` of `change`."""
+    """The instrument's settings: `cuts` of `skin`, `identity` of `change`."""
 
 
 class EnsembleSection(_Section):
-    """[ensemble]: how the judges' scores become one."""
+    """[ensemble]: how the judges' scores are combined."""
 
     diagnosis: str = "diagnosis"
     """Rule for the diagnosis: diagnosis, mitigation, mean, median, primary or secondary."""
@@ -226,13 +226,13 @@ class EnsembleSection(_Section):
     missing: Missing | None = None
     """The score of an edit that no judge scored: exclude, or neutral-3, which counts as race change."""
     review: Literal["shown", "settles"] = "shown"
-    """What reviewers settled is shown and changes no score, or takes the place of the judges' score."""
+    """`shown`: reviewers' decisions are shown and change no score; `settles`: they replace the judges' score."""
     reviewers: Literal[1, 2] = 1
-    """How many look at each case; two are blind to each other until both are in."""
+    """Reviewers per case; two reviewers do not see each other's review until both are complete."""
 
 
 class Threshold(_Section):
-    """[thresholds]: a rate's cut."""
+    """[thresholds]: the threshold of a rate."""
 
     at_least: int | None = Field(default=None, ge=1, le=5)
     """The rate counts scores from this one up …"""
@@ -241,42 +241,42 @@ class Threshold(_Section):
 
 
 class EndingSection(_Section):
-    """[survey.endings.NAME]: what a participant is shown at the end, by how the visit ended."""
+    """[survey.endings.NAME]: the last page of a participant, by ending of the visit."""
 
     code: str = ""
-    """Completion code; one of our own when left out."""
+    """Completion code; generated when left out."""
     redirect: str = ""
-    """Where to go; {code}, {participant}, {study} and {session} are filled in. Empty: the code is shown instead."""
+    """Address to return to; {code}, {participant}, {study} and {session} are filled in. Empty: show the code."""
 
 
 class PaySection(_Section):
-    """[survey.pay]: what participants get, and what the platform takes."""
+    """[survey.pay]: pay of participants and fee of the platform."""
 
     currency: str = "USD"
-    """Printed beside every amount."""
+    """Currency of all amounts."""
     per_task: float = Field(default=0.0, ge=0)
-    """What one task pays."""
+    """Pay per task."""
     minutes_per_task: float = Field(default=30.0, gt=0)
-    """How long one task takes, for the pay per hour."""
+    """Duration of one task in minutes, for the pay per hour."""
     minimum_per_hour: float = Field(default=8.0, ge=0)
-    """The planner warns below this; Prolific's own floor was 8 US dollars (6 pounds) when this was written."""
+    """The planner warns below this pay per hour; Prolific's minimum was 8 US dollars when this was written."""
     fee: float = Field(default=1 / 3, ge=0)
-    """The platform's fee as a share of the pay; Prolific's for academics was a third when this was written."""
+    """The platform's fee as a share of the pay; Prolific's for academics was a third at the time of writing."""
 
     def says(self, name: str) -> bool:
-        """Whether the study file says this itself: participants are promised nothing that is a default."""
+        """Return True if the study file sets this key: participants are promised no default."""
         return name in self.model_fields_set
 
 
 class ExclusionSection(_Section):
-    """[survey.exclude]: whose answers are left out, stated before the first answer is seen."""
+    """[survey.exclude]: exclusion rules, stated before the first answer is seen."""
 
     instructed_failed: int = Field(default=2, ge=1)
     """Exclude from this many failed instructed checks on."""
     gold_below: float = Field(default=0.8, ge=0, le=1)
     """Exclude below this share of right answers on gold items."""
     seconds_per_answer: float = Field(default=1.0, ge=0)
-    """Exclude below this median time per answer: nobody looks at a pair and gives ten answers in ten seconds."""
+    """Exclude below this median time per answer in seconds."""
     straight_line: float = Field(default=0.9, gt=0, le=1)
     """Exclude above this share of items with the same answer to every question."""
     agreement_below: float | None = Field(default=None, ge=-1, le=1)
@@ -289,36 +289,36 @@ class EthicsTexts(_Section):
     purpose: str = ""
     """What the study is for, in a few sentences."""
     risks: str = ""
-    """What may harm or distress; a note about the pictures is there already."""
+    """Risks and discomforts; a note about the pictures is included."""
     data: str = ""
-    """What is kept beside the answers; what the survey itself keeps is said already."""
+    """Data stored besides the answers; the data of the survey itself are listed already."""
     support: str = ""
-    """Whom to turn to if something was upsetting."""
+    """Contact for participants who were upset."""
 
 
 class EthicsSection(EthicsTexts):
-    """[survey.ethics]: what an ethics board asks for on the consent page. `serve --production` refuses to do without.
+    """[survey.ethics]: what an ethics board requires on the consent page; `serve --production` needs it.
 
     Texts are in the first of the survey's languages.
     """
 
     institution: str = ""
-    """Who is responsible for the study."""
+    """Institution responsible for the study."""
     investigator: str = ""
-    """The person who leads it."""
+    """Principal investigator."""
     contact: str = ""
-    """How participants reach them, at the foot of every page: an e-mail address, a telephone number."""
+    """Contact at the foot of every page: an e-mail address or a telephone number."""
     protocol: str = ""
     """Number of the protocol, with the board that approved it; "exempt: …" where none is needed."""
     keep_until: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
     """The last day on which ids of participants are kept ("2028-12-31"); the day after they are deleted."""
     published_from: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
-    """The first day on which answers may stand in a published bundle, without names or ids ("2027-03-01"): from then
-    on they cannot be recalled. `evenedit bundle` holds no real person's answers before it."""
+    """The first day on which answers may be in a published bundle, without names or ids ("2027-03-01"); from then on
+    they cannot be recalled. Before that day `evenedit bundle` contains no real person's answers."""
     translations: dict[str, EthicsTexts] = {}
     """The texts in further languages."""
     pages: dict[str, str] = {}
-    """Markdown files by language, which stand in place of the texts: `{ en = "consent.en.md" }`."""
+    """Markdown files by language, which replace the texts: `{ en = "consent.en.md" }`."""
 
 
 class QuestionTexts(_Section):
@@ -331,32 +331,32 @@ class QuestionTexts(_Section):
 
 
 class OwnQuestionSection(_Section):
-    """[[survey.questionnaire.questions]]: a question of the study's own to participants about themselves."""
+    """[[survey.questionnaire.questions]]: an additional question to participants about themselves."""
 
     id: str = Field(pattern=f"^{FACTOR_NAME}$")
     """Its name in tables of numbers."""
     title: str
-    """How tables print it."""
+    """Its title in tables."""
     text: str
     """The question, in the first of the survey's languages."""
     options: list[str] = Field(min_length=2)
-    """The answers to choose from; "prefer not to say" is always one more."""
+    """The answer options; "prefer not to say" is always added."""
     sensitive: bool = False
-    """Asked with a consent of its own, as ethnicity is: health, religion, politics, sexual orientation."""
+    """Asked with a separate consent, as ethnicity is: health, religion, politics, sexual orientation."""
     translations: dict[str, QuestionTexts] = {}
     """The question in further languages."""
 
 
 class QuestionnaireSection(_Section):
-    """[survey.questionnaire]: what participants are asked about themselves, after the task and only if they agree."""
+    """[survey.questionnaire]: questions to participants about themselves, after the task and with their consent."""
 
     ask: list[Literal["age", "sex", "ethnicity", "student", "language", "country"]] = [
         *("age", "sex", "ethnicity", "student", "language", "country")
     ]
     """Which of the built-in questions; all by default."""
     from_platform: bool = False
-    """These come from Prolific's demographic export (`evenedit survey prolific demographics`) and are not asked: the
-    consent page says so, and asks for each person's consent apart from the consent to take part."""
+    """Take the answers from Prolific's demographic export (`evenedit survey import --demographics`) instead of asking.
+    The consent page says so and asks for a separate consent."""
     questions: list[OwnQuestionSection] = []
     """The study's own questions."""
     population: dict[str, dict[str, float]] = {}
@@ -365,7 +365,7 @@ class QuestionnaireSection(_Section):
 
 
 class PlatformSection(_Section):
-    """[survey.platform]: how participants are introduced."""
+    """[survey.platform]: how participants arrive."""
 
     kind: Literal["prolific", "panel", "invitation"] = "invitation"
     """`invitation` by signed links, `panel` by URL parameters, or `prolific`."""
@@ -376,29 +376,29 @@ class PlatformSection(_Section):
     study: str = "STUDY_ID"
     """URL parameter that holds the id of our study on the platform."""
     study_ids: list[str] = []
-    """Ids of our study on the platform; others are turned away. Empty: any."""
+    """Ids of our study on the platform; others are rejected. Empty: any."""
     signed: bool = False
     """Only links that carry the platform's signature: Prolific's own (secure external URLs), or for a panel an
     HMAC-SHA256 with the secret in EVENEDIT_PANEL_SECRET. `serve --production` asks for it."""
     origin: str = ""
-    """The address participants know us by, https://…; a signature must be meant for it."""
+    """The address that participants open, https://…; links of `survey invite` begin with it, signatures are for it."""
     api: str = "https://api.prolific.com/api/v1"
-    """Where Prolific's interface is."""
+    """Address of Prolific's API."""
 
 
 class SurveySection(_Section):
-    """[survey]: which cases people rate, how they are asked, and simulated people for a dry run."""
+    """[survey]: which cases people rate, how, and simulated participants for a rehearsal."""
 
     surveys: list[Literal[1, 2, 3]] = Field(default=[1], min_length=1)
-    """1: five axes for each output; 2: which output keeps the identity; 3: who got the role."""
+    """1: five axes for each output; 2: which output preserves the identity; 3: who has the role."""
     sampler: Literal["balanced", "strata", "priority"] = "balanced"
-    """How cases are drawn: evenly (`balanced`, `strata`), or by what the judges' scores say (`priority`)."""
+    """Sampling of cases: evenly (`balanced`, `strata`), or by the judges' scores (`priority`)."""
     population: Literal["diagnosis", "mitigation"] = "diagnosis"
-    """Which cases can be drawn: all of the diagnosis, or only those that have a mitigated output beside them."""
+    """The sampled population: all cases of the diagnosis, or only those with a mitigated output."""
     cases: int = Field(default=500, ge=1)
-    """How many cases people rate."""
+    """Number of cases that people rate."""
     raters_per_item: int = Field(default=3, ge=1)
-    """How many people rate each case."""
+    """Number of people who rate each case."""
     items_per_task: int = Field(default=50, ge=1)
     """Pages of one task, gold items included."""
     gold: str | None = None
@@ -406,34 +406,34 @@ class SurveySection(_Section):
     gold_share: float = Field(default=0.1, ge=0, lt=1)
     """Share of a task's items that are gold."""
     instructed: int = Field(default=2, ge=0)
-    """Instructed checks per task, beside its items."""
+    """Instructed checks per task, in addition to its items."""
     seat_minutes: float = Field(default=120.0, gt=0)
-    """A slot is offered again after so many minutes without an answer."""
+    """A slot is freed after this many minutes without an answer."""
     dashboard: bool = False
-    """Participants pick their task, as published; by default they are given the next slot."""
+    """Participants choose their task, as published; by default they get the next slot."""
     languages: list[str] = Field(default=["en", "ko"], min_length=1)
     """The languages a participant can choose from: `en`, `ko`, or the code of a file `languages/<code>.toml` in the
     study's folder."""
     quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
     """Shares of the priority sampler."""
     platform: PlatformSection = PlatformSection()
-    """How participants are introduced."""
+    """How participants arrive."""
     pay: PaySection = PaySection()
-    """What participants get."""
+    """Pay of participants."""
     ethics: EthicsSection = EthicsSection()
-    """What the consent page says beside its own words."""
+    """Texts of the study on the consent page."""
     questionnaire: QuestionnaireSection | None = None
-    """What participants are asked about themselves; nothing when left out."""
+    """Questions to participants about themselves; none when left out."""
     exclude: ExclusionSection = ExclusionSection()
-    """Whose answers are left out."""
+    """Exclusion rules."""
     endings: dict[
         Literal["completed", "no_consent", "no_seat", "screened_out", "failed_checks", "withdrawn"], EndingSection
     ] = {}
-    """What is shown at the end, by how the visit ended."""
+    """The last page, by ending of the visit."""
     simulated_people: int = Field(default=0, ge=0)
-    """How many simulated people answer in a rehearsal; 0 for none."""
+    """Number of simulated participants in a rehearsal; 0 for none."""
     settings: dict[str, Any] = {}
-    """How simulated people err: the settings of the simulated judge."""
+    """Errors of simulated participants: the settings of the simulated judge."""
 
 
 class StatisticsSection(_Section):
@@ -444,15 +444,13 @@ class StatisticsSection(_Section):
     permutations: int = Field(default=4999, ge=99)
     """Draws of each permutation test."""
     seed: int = 20240
-    """Draws the draws."""
+    """Seed of all draws."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of every interval."""
-    multilevel: bool = False
-    """Also fits a multilevel model to each rate and axis: intersections of labels, partially pooled. Up to a minute."""
 
 
 class FindingsSection(_Section):
-    """[findings]: from when on something counts as found."""
+    """[findings]: when a difference counts as a finding."""
 
     tolerance: float = Field(default=0.1, ge=0, lt=1)
     """The share of edits up to which a change that cannot cancel out (another person, a change of apparent race or
@@ -470,19 +468,19 @@ class ExecutorSection(_Section):
     workers: int = Field(default=2, ge=1)
     """Threads that edit or rate on this machine's CPU."""
     calls: int | None = Field(default=None, ge=1)
-    """Calls to somebody else's service under way at once; left out: begins with 16 and finds its level, up to 100."""
+    """Concurrent calls to a remote service; left out: starts with 16 and adapts, up to 100."""
     processes: int = Field(default=0, ge=0)
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
-    """How often a failed edit is tried again in one run."""
+    """Retries of a failed edit in one run."""
     max_failures: int = Field(default=5, ge=0)
-    """So many failures of one kind in a row stop that editor or judge, and the others go on; 0: never."""
+    """This many consecutive failures of one kind stop that editor or judge, and the others continue; 0: never."""
     timeout: float | None = Field(default=None, gt=0)
     """Seconds for one edit or one rating, its retries included; left out: 1800 on this machine, 3600 for a service."""
     load_timeout: float | None = Field(default=None, gt=0)
     """Seconds for loading an editor in a process or on Ray, what it reads beforehand included; left out: 4 hours."""
     lease: float = Field(default=60.0, gt=0)
-    """PostgreSQL: seconds after which others take over the work of a run that is not heard of any more."""
+    """PostgreSQL: seconds after which other runs take over the work of a run that stopped responding."""
     address: str = "auto"
     """Ray: address of the cluster; "" starts one on this machine."""
     num_gpus: float = Field(default=0.0, ge=0)
@@ -492,10 +490,10 @@ class ExecutorSection(_Section):
 
 
 class CacheSection(_Section):
-    """[cache]: replies of judges kept by content, so that the same question is not paid for twice."""
+    """[cache]: stored replies of judges by content, so that no question is paid for twice."""
 
     use: bool = True
-    """Whether replies are kept and reused."""
+    """True if replies are stored and reused."""
     folder: str = "cache"
     """In the study's folder; a path that several studies name is shared by them."""
 
@@ -506,11 +504,11 @@ class Sections(_Section):
     study: About
     """Title, preset and seed."""
     store: StoreSection = StoreSection()
-    """Where results live."""
+    """Where the study is stored."""
     sources: SourcesSection
     """Where the portraits come from: `drawn`, `folder`, `fairface`, or a plug-in's kind."""
     factors: list[FactorSection] = []
-    """What portraits are labelled and grouped by."""
+    """The factors that portraits are labelled and grouped by."""
     curation: CurationSection | None = None
     """Candidates among which reviewers choose the portraits."""
     prompts: PromptSection = PromptSection()
@@ -518,24 +516,24 @@ class Sections(_Section):
     experiments: Experiments = Experiments()
     """Which experiments run."""
     editors: list[EditorSection] = []
-    """What is audited."""
+    """The audited editors."""
     judges: list[JudgeSection] = []
-    """Who scores, primary first."""
+    """The judges, primary first."""
     instruments: list[InstrumentSection] = []
-    """What is measured in pixels."""
+    """Pixel measurements."""
     ensemble: EnsembleSection = EnsembleSection()
-    """How several judges' scores become one."""
+    """How several judges' scores are combined."""
     thresholds: dict[str, Threshold] = {}
-    """From which score on a rate counts, by rate."""
+    """Thresholds by rate."""
     survey: SurveySection | None = None
-    """Which cases people rate, and how they are asked."""
+    """Which cases people rate, and how."""
     statistics: StatisticsSection = StatisticsSection()
     """Intervals and tests."""
     findings: FindingsSection = FindingsSection()
-    """From when on something counts as found."""
+    """When a difference counts as a finding."""
     hypotheses: list[HypothesisSection] = []
-    """What the study is to test."""
+    """Hypotheses to test."""
     executor: ExecutorSection = ExecutorSection()
     """Where edits run."""
     cache: CacheSection = CacheSection()
-    """Replies of judges kept by content."""
+    """Stored replies of judges."""

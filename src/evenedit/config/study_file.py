@@ -56,7 +56,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StudyFile:
-    """A whole study as its file describes it."""
+    """A study as its file describes it."""
 
     folder: Path
     sections: Sections
@@ -64,8 +64,6 @@ class StudyFile:
     """Prompts of the diagnosis, after `include`."""
     wino: PromptSet
     """Prompts of the stereotype experiment; empty without it."""
-    former_wording: bool = False
-    """Whether its judges began under the wording of release 0.2, which it then keeps."""
 
     @classmethod
     def load(cls, where: Path) -> StudyFile:
@@ -81,92 +79,94 @@ class StudyFile:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> StudyFile:
-        """Check a study given as nested tables."""
+        """Check a study that is passed as nested tables."""
         try:
             file = Sections.model_validate(data)
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in explain(error))) from None
-        found = list(problems(file))
+        issues = list(problems(file))
         prompts = wino = PromptSet("none", ())
         try:
             prompts = _chosen(merge(load_prompts(s, folder) for s in file.prompts.sets), file.prompts.include)
         except EvenEditError as error:
-            found += [f"prompts: {line}" for line in error.problems]
-        found += _untranslated(file, prompts)
+            issues += [f"prompts: {line}" for line in error.problems]
+        issues += _untranslated(file, prompts)
         if file.study.cannot_tell and (file.study.judge_prompt or file.study.preset) == "published":
-            found.append("study.cannot_tell: the paper's prompt has no such answer; remove it, or the published prompt")
+            issues.append(
+                "study.cannot_tell: the paper's prompt has no such answer; remove it, or the published prompt"
+            )
         if file.experiments.stereotype:
             section = file.experiments.stereotype
             try:
                 wino = _chosen(load_prompts(section.prompts, folder), section.include)
-                found += [
+                issues += [
                     f"experiments.stereotype: prompt {p.id} needs occupation and coded_gender"
                     for p in wino
                     if not (p.occupation and p.coded_gender)
                 ]
             except EvenEditError as error:
-                found += [f"experiments.stereotype: {line}" for line in error.problems]
-        if found:
-            raise EvenEditError(*(f"{where}: {line}" for line in found))
+                issues += [f"experiments.stereotype: {line}" for line in error.problems]
+        if issues:
+            raise EvenEditError(*(f"{where}: {line}" for line in issues))
         return cls(folder, file, prompts, wino)
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """What portraits are labelled and grouped by."""
+        """The factors that portraits are labelled and grouped by."""
         return factors_of(self.sections)
 
     @property
     def published(self) -> bool:
-        """Whether the study does exactly what the paper did."""
+        """True if the study does exactly what the paper did."""
         return self.sections.study.preset == "published"
 
     @property
     def placebo(self) -> bool:
-        """Whether the mitigation experiment has its placebo arm."""
+        """True if the mitigation experiment has its placebo arm."""
         section = self.sections.experiments.mitigation
         return section is not None and _or(section.placebo, not self.published)
 
     @property
     def swapped(self) -> bool:
-        """Whether the stereotype experiment has its pronoun-swapped control."""
+        """True if the stereotype experiment has its pronoun-swapped control."""
         section = self.sections.experiments.stereotype
         return section is not None and _or(section.swapped, not self.published)
 
     @property
     def status(self) -> bool:
-        """Whether judges are asked who has the role of higher status."""
+        """True if judges are asked who has the role of higher status."""
         section = self.sections.experiments.stereotype
         return section is not None and section.status
 
     def blind(self, judge: JudgeSection) -> bool:
-        """Whether this judge is kept from the labels."""
+        """Return True if this judge does not see the labels."""
         return _or(judge.blind, not self.published)
 
     @property
     def rubric(self) -> str:
         """The wording of every answer that raters choose from."""
-        return self.sections.study.rubric or ("former" if self.former_wording else self.sections.study.preset)
+        return self.sections.study.rubric or self.sections.study.preset
 
     @property
     def questions(self) -> dict[str, Question]:
-        """Every question by id, in this study's wording."""
+        """The questions by id, in this study's wording."""
         return WORDINGS[self.rubric]
 
     def questions_of(self, experiment: str, prompt: Prompt) -> tuple[Question, ...]:
-        """What judges are asked about an edit of this prompt."""
-        asked = questions_for(experiment, prompt, self.rubric, status=self.status)
+        """Return the questions that judges answer about an edit of this prompt."""
+        questions = questions_for(experiment, prompt, self.rubric, status=self.status)
         if not self.sections.study.cannot_tell:
-            return asked
-        return tuple(q if q.sided == "choice" else replace(q, cannot_tell=True) for q in asked)
+            return questions
+        return tuple(q if q.sided == "choice" else replace(q, cannot_tell=True) for q in questions)
 
     @property
     def judge_prompt(self) -> str:
         """The words that judges are sent."""
-        return self.sections.study.judge_prompt or ("default" if self.former_wording else self.sections.study.preset)
+        return self.sections.study.judge_prompt or self.sections.study.preset
 
     @property
     def missing(self) -> Missing:
-        """What an edit gets that no judge scored."""
+        """The treatment of an edit that no judge scored."""
         return self.sections.ensemble.missing or "exclude"
 
     @property
@@ -179,7 +179,7 @@ class StudyFile:
 
     @property
     def hash(self) -> str:
-        """Names the study's content, whatever its formatting."""
+        """The digest of the study's content, independent of its formatting."""
         body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         if not body["factors"]:  # a table that came later does not rename the studies that leave it out
             del body["factors"]
@@ -208,13 +208,13 @@ class StudyFile:
         return digest([body, texts, [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings for use: a `path` in study.toml is relative to the study's folder."""
+        """Return settings with `path` resolved: in study.toml it is relative to the study's folder."""
         if "path" not in settings:
             return dict(settings)
         return {**settings, "path": str(self.folder / settings["path"])}
 
     def editors(self, experiment: str) -> list[EditorSection]:
-        """The editors that take part in an experiment."""
+        """Return the editors that take part in an experiment."""
         return [
             e
             for e in self.sections.editors
@@ -223,12 +223,12 @@ class StudyFile:
         ]
 
     def prompt(self, prompt_id: str) -> Prompt:
-        """The prompt with this id, whichever experiment uses it."""
+        """Return the prompt with this id, of any experiment."""
         return next(p for s in (self.prompts, self.wino, (FLOOR,)) for p in s if p.id == prompt_id)
 
 
 def _untranslated(sections: Sections, prompts: PromptSet) -> Iterator[str]:
-    """What is wrong with the languages that editors are to be asked in."""
+    """Yield the problems of the languages in which editors get prompts."""
     diagnosis = sections.experiments.diagnosis
     languages = diagnosis.languages if diagnosis else []
     for language in dict.fromkeys(languages):
@@ -237,7 +237,7 @@ def _untranslated(sections: Sections, prompts: PromptSet) -> Iterator[str]:
             yield f"{where} occurs twice"
         if lacking := [p.id for p in prompts if not translated(p, language)]:
             yield (
-                f"{where}: {len(lacking)} of {len(prompts)} prompts have no translation ({', '.join(lacking[:5])}); "
+                f"{where}: {len(lacking)} of {len(prompts)} prompts lack a translation ({', '.join(lacking[:5])}); "
                 f'add translations = {{ {language} = "…" }} to them in your prompt set'
             )
 
@@ -250,6 +250,6 @@ def _chosen(prompts: PromptSet, include: list[str] | None) -> PromptSet:
     if include is None:
         return prompts
     if not include:
-        raise EvenEditError("include is empty; name at least one prompt or leave the key out")
+        raise EvenEditError("include is empty; name at least one prompt or remove the key")
     wanted = {prompt.id for prompt in prompts.resolve_all(include).values()}
     return PromptSet(prompts.id, tuple(p for p in prompts if p.id in wanted))

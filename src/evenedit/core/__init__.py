@@ -1,1 +1,1 @@
-"""What everything else stands on: records, errors, hashing, images, colour, plug-ins, provenance, progress."""
+"""Records, errors, hashing, images, colour and plug-ins that all other packages use."""

@@ -48,13 +48,13 @@ def _lab_to_linear(lab: Any) -> Array:
 
 
 def lab_to_rgb(lab: Any) -> Array:
-    """sRGB in 0..255 (not rounded, clipped to the gamut) of CIELAB (D65) values, over the last axis."""
+    """Return sRGB in 0..255 (not rounded, clipped to the gamut) of CIELAB (D65) values, over the last axis."""
     linear = np.clip(_lab_to_linear(lab), 0, 1)
     return 255 * np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def in_gamut(lab: Lab) -> bool:
-    """Whether sRGB can show this colour."""
+    """Return whether sRGB can show this colour."""
     linear = _lab_to_linear(lab)
     return bool((linear > -1e-4).all() and (linear < 1 + 1e-4).all())
 
@@ -92,7 +92,7 @@ def ita(lab: Lab) -> float | None:
 
 
 def nearest_monk(lab: Lab) -> int:
-    """The Monk tone, 1 (lightest) to 10, that looks nearest."""
+    """Return the nearest Monk tone, 1 (lightest) to 10."""
     return 1 + min(range(len(MONK)), key=lambda tone: delta_e00(lab, MONK[tone]))
 
 

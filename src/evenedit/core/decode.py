@@ -53,7 +53,7 @@ class Header:
 
 
 def decode(content: bytes) -> Image.Image:
-    """The picture in these bytes, decoded in full, so that a truncated one is found now."""
+    """Decode the picture in these bytes completely; raise `UnreadablePicture` if it is truncated."""
     try:
         with _open(content) as image:
             if getattr(image, "is_animated", False) and image.format not in _SEVERAL_VIEWS:
@@ -62,8 +62,8 @@ def decode(content: bytes) -> Image.Image:
                     f"it holds {frames} pictures, an animation or pages; save the one that counts as a file of its own"
                 )
             image.load()
-            found = to_rgb(image)
-            return found.copy() if found is image else found  # no more bound to its file
+            picture = to_rgb(image)
+            return picture.copy() if picture is image else picture  # no more bound to its file
     except EvenEditError:
         raise
     except Exception as error:  # Pillow's decoders raise many kinds on damaged bytes
@@ -71,7 +71,7 @@ def decode(content: bytes) -> Image.Image:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """A picture as upright 8-bit sRGB; one that is so already is returned as it is."""
+    """Return a picture as upright 8-bit sRGB, or the picture itself if it is that already."""
     upright = _upright(image)
     colour, alpha = _parts(_eight_bits(upright))
     converted = _in_srgb(colour, upright.info.get("icc_profile"))
@@ -84,7 +84,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _open(content: bytes) -> Image.Image:
-    """The file with its header read and its size checked."""
+    """Open the file: read its header and check its size."""
     if not content:
         raise UnreadablePicture("the file is empty; replace it")
     try:
@@ -105,7 +105,7 @@ def _open(content: bytes) -> Image.Image:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Turned and mirrored as its EXIF data say."""
+    """Rotate and mirror a picture according to its EXIF data."""
     try:
         turned = image.getexif().get(_ORIENTATION, 1)
     except Exception:  # EXIF data that cannot be read say nothing
@@ -130,7 +130,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 
 
 def _white_is_zero(image: Image.Image) -> bool:
-    """Whether a TIFF counts from white to black; Pillow turns these round itself up to 8 bits."""
+    """Return whether a TIFF counts from white to black; Pillow inverts these itself up to 8 bits."""
     tags: Any = getattr(image, "tag_v2", {})
     return bool(tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO)
 
@@ -139,8 +139,8 @@ def _parts(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
     """Colours and how opaque they are; None where everything is."""
     if not image.has_transparency_data:
         return (image.convert("RGB") if image.mode == "P" else image), None
-    whole = image.convert("LA" if image.mode in ("LA", "La", "L", "1") else "RGBA")
-    *bands, alpha = whole.split()
+    opaque = image.convert("LA" if image.mode in ("LA", "La", "L", "1") else "RGBA")
+    *bands, alpha = opaque.split()
     colour = Image.merge("RGB" if len(bands) == 3 else "L", bands)
     colour.info = {key: value for key, value in image.info.items() if key != "transparency"}
     return colour, (alpha if alpha.getextrema() != (255, 255) else None)
@@ -161,7 +161,7 @@ def _in_srgb(colour: Image.Image, profile: bytes | None) -> Image.Image:
 
 @lru_cache(maxsize=16)
 def _to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """The way from a profile's colours to sRGB; None where there is none, or nothing to change."""
+    """Return the transform from a profile's colours to sRGB; None if there is no profile or nothing to change."""
     try:
         transform = _transform(ImageCms.ImageCmsProfile(io.BytesIO(profile)), mode)
         tried = _every_shade(mode)
@@ -174,9 +174,9 @@ def _to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     return transform if max(changed) > 1 else None
 
 
-def _transform(given: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTransform:
+def _transform(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTransform:
     return ImageCms.buildTransform(
-        given,
+        profile,
         ImageCms.createProfile("sRGB"),
         mode,
         "RGB",
@@ -187,12 +187,12 @@ def _transform(given: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsT
 
 @lru_cache(maxsize=1)
 def _from_lab() -> ImageCms.ImageCmsTransform:
-    """The way from CIELAB to sRGB."""
+    """Return the transform from CIELAB to sRGB."""
     return _transform(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
 def _every_shade(mode: str) -> Image.Image | None:
-    """A picture of 9 × 9 × 9 colours, or of every grey; None for inks, which always need the profile."""
+    """Return a picture of 9 × 9 × 9 colours or of all greys; None for CMYK, which always needs the profile."""
     if mode == "L":
         return Image.frombytes("L", (256, 1), bytes(range(256)))
     if mode != "RGB":

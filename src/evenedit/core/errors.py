@@ -20,13 +20,13 @@ class EvenEditError(Exception):
         self.problems = problems
 
 
-class Unfinished(EvenEditError):
+class IncompleteError(EvenEditError):
     """Work that was begun and is not complete: what was made is stored, and the same command goes on. Exit code 4."""
 
     exit_code = 4
 
 
-class Damaged(EvenEditError):
+class DamagedImageError(EvenEditError):
     """A stored picture that is missing or damaged."""
 
 
@@ -62,5 +62,5 @@ class Failed(Exception):
         return partial(type(self), retry_after=self.retry_after), (self.failure, str(self))
 
 
-class CannotLoad(Failed):
+class LoadError(Failed):
     """An editor that cannot be made ready, so that every edit would fail: it is tried once and then stopped."""

@@ -16,7 +16,7 @@ from uuid import uuid4
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
 from evenedit.core.decode import UnreadablePicture, decode, to_rgb
-from evenedit.core.errors import Damaged, EvenEditError
+from evenedit.core.errors import DamagedImageError, EvenEditError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ _remembered: dict[bytes, bytes] = {}
 
 
 def open_images(where: str) -> ImageFolder:
-    """The pictures at a folder, or at a URL that fsspec knows (s3://, gs://, …)."""
+    """Open the pictures in a folder or at a URL that fsspec knows (s3://, gs://, …)."""
     return RemoteImages(where) if "://" in where else ImageFolder(Path(where))
 
 
@@ -46,7 +46,7 @@ class ImageFolder:
         self.folder = folder
 
     def path(self, sha256: str) -> Path:
-        """Where the picture with this hash lies."""
+        """Return the path of the picture with this hash."""
         return Path(f"{self.folder}/{sha256[:2]}/{sha256}.png")
 
     def __contains__(self, sha256: str) -> bool:
@@ -57,7 +57,7 @@ class ImageFolder:
         return {sha256 for sha256 in hashes if sha256 in self}
 
     def size(self, sha256: str) -> int:
-        """The bytes of a picture; FileNotFoundError where there is none."""
+        """Return the size of a picture in bytes; raise `FileNotFoundError` if there is none."""
         return self.path(sha256).stat().st_size
 
     def put(self, image: Image.Image) -> str:
@@ -71,12 +71,12 @@ class ImageFolder:
         return sha256
 
     def open(self, sha256: str) -> Image.Image:
-        """The picture with this hash; pixels are decoded when first used."""
+        """Return the picture with this hash; pixels are decoded when first used."""
         path = self.path(sha256)
         try:
             return Image.open(io.BytesIO(self.read(sha256)))
         except (OSError, UnidentifiedImageError):
-            raise Damaged(
+            raise DamagedImageError(
                 f"the stored image {path} is missing or damaged; "
                 "'evenedit doctor STUDY' lists such images, 'evenedit run STUDY' makes missing ones again"
             ) from None
@@ -87,11 +87,11 @@ class ImageFolder:
             left.unlink(missing_ok=True)
 
     def is_whole(self, sha256: str) -> bool:
-        """Whether the file is there and still has the content its name says."""
+        """Return whether the file exists and has the content that its name states."""
         return sha256 in self and hashlib.sha256(self.read(sha256)).hexdigest() == sha256
 
     def read(self, sha256: str) -> bytes:
-        """The file's bytes; FileNotFoundError where there is none."""
+        """Return the content of a file; raise `FileNotFoundError` if there is none."""
         return self.path(sha256).read_bytes()
 
 
@@ -143,7 +143,7 @@ class RemoteImages(ImageFolder):
             return set()
 
     def size(self, sha256: str) -> int:
-        """The bytes of an object; FileNotFoundError where there is none."""
+        """Return the size of an object in bytes; raise `FileNotFoundError` if there is none."""
         return int(self._files.size(str(self.path(sha256))))
 
     def put(self, image: Image.Image) -> str:
@@ -160,7 +160,7 @@ class RemoteImages(ImageFolder):
         """Nothing is ever left half written here."""
 
     def read(self, sha256: str) -> bytes:
-        """The object's bytes; FileNotFoundError where there is none."""
+        """Return the content of an object; raise `FileNotFoundError` if there is none."""
         return bytes(self._files.cat_file(str(self.path(sha256))))
 
 
@@ -186,23 +186,23 @@ def _plain(image: Image.Image) -> bytes:
     pixels = hashlib.sha1(image.tobytes(), usedforsecurity=False)
     pixels.update(repr(image.size).encode())
     key = pixels.digest()
-    found = _remembered.pop(key, None)
-    if found is None:
-        found = _png(image)
+    content = _remembered.pop(key, None)
+    if content is None:
+        content = _png(image)
         while len(_remembered) >= REMEMBERED:
             _remembered.pop(next(iter(_remembered)), None)
-    _remembered[key] = found  # as the youngest
-    return found
+    _remembered[key] = content  # as the youngest
+    return content
 
 
 def _chunks(notes: PngImagePlugin.PngInfo) -> Iterator[bytes]:
-    """Notes as they stand in a PNG file."""
+    """Yield the PNG chunks of notes."""
     for kind, text, *_ in notes.chunks:
         yield struct.pack(">I", len(text)) + kind + text + struct.pack(">I", zlib.crc32(kind + text))
 
 
 def read_image(path: Path) -> Image.Image:
-    """A user's picture as upright 8-bit sRGB, decoded in full so that a truncated file is found now, not later."""
+    """Read a user's picture as upright 8-bit sRGB; decode it completely, so that truncated files fail here."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -216,7 +216,7 @@ def read_image(path: Path) -> Image.Image:
 
 
 def from_array(pixels: NDArray[Any]) -> Image.Image:
-    """A picture from an array: height × width, alone or × 3 or 4 channels; 8-bit numbers, or fractions from 0 to 1."""
+    """Return a picture from an array: height × width (× 3 or 4 channels), 8-bit integers or fractions from 0 to 1."""
     import numpy as np
 
     shape = pixels.shape
@@ -233,19 +233,19 @@ def from_array(pixels: NDArray[Any]) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(pixels)).convert("RGB")
 
 
-def as_image(given: str | os.PathLike[str] | Image.Image | NDArray[Any]) -> Image.Image:
-    """A user's picture, from a path, a PIL image or an array."""
-    if isinstance(given, Image.Image):
+def as_image(picture: str | os.PathLike[str] | Image.Image | NDArray[Any]) -> Image.Image:
+    """Return a user's picture from a path, a PIL image or an array."""
+    if isinstance(picture, Image.Image):
         try:
-            given.load()
-            return to_rgb(given)
+            picture.load()
+            return to_rgb(picture)
         except OSError as error:
             raise EvenEditError(f"the picture given cannot be read ({error})") from None
-    if isinstance(given, str | os.PathLike):
-        return read_image(Path(given))
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return from_array(given)
-    raise EvenEditError(f"a picture is a path, a PIL image or an array; found {type(given).__name__}")
+    if isinstance(picture, str | os.PathLike):
+        return read_image(Path(picture))
+    if hasattr(picture, "shape") and hasattr(picture, "dtype"):
+        return from_array(picture)
+    raise EvenEditError(f"a picture is a path, a PIL image or an array; found {type(picture).__name__}")
 
 
 def write_whole(target: Path, content: bytes, *, flush: bool = True) -> None:

@@ -53,7 +53,7 @@ def end_with_parent() -> None:
 
 
 def end_of(code: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     return f"exit code {code}: killed, or out of memory" if code == -signal.SIGKILL else f"exit code {code}"
 
 

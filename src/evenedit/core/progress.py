@@ -58,12 +58,18 @@ class Progress:
 
 
 def _bar(title: str, total: int, done: int) -> Any:
-    """A progress bar where one can be drawn; a notebook has widgets of its own where they are installed."""
-    notebook = "ipykernel" in sys.modules
+    """Return a progress bar if one can be drawn; a notebook uses its own widgets if they are installed."""
+    notebook = _in_notebook()
     if not notebook and not sys.stderr.isatty():
         return None
     tqdm = import_module("tqdm.auto" if notebook and find_spec("ipywidgets") else "tqdm").tqdm
     return tqdm(total=total, initial=done, desc=title, unit="", dynamic_ncols=True, leave=True)
+
+
+def _in_notebook() -> bool:
+    """Return whether this code runs in a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _words(seconds: float) -> str:

@@ -17,7 +17,7 @@ PACKAGES = ("matplotlib", "numpy", "opencv-python-headless", "pandas", "pillow",
 
 
 def provenance(**facts: Any) -> dict[str, Any]:
-    """What is needed to say how a result came about."""
+    """Return the facts that describe how a result was produced."""
     return {
         "evenedit": __version__,
         "git": _git(Path(__file__).parent),
@@ -31,7 +31,7 @@ def provenance(**facts: Any) -> dict[str, Any]:
 
 
 def _as_text(command: str) -> str:
-    """A command line in signs that a file can hold: a name that the machine's locale cannot read has others."""
+    """Return a command line with characters that a file can hold, even if the locale could not decode an argument."""
     return command.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

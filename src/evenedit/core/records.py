@@ -29,8 +29,8 @@ class Experiment(StrEnum):
     STEREOTYPE = "stereotype"
 
 
-class Condition(StrEnum):
-    """How an edit differs from the plain request."""
+class ConditionKind(StrEnum):
+    """The ways in which an edit can differ from the plain request."""
 
     BASELINE = "baseline"
     FLOOR = "floor"
@@ -45,35 +45,46 @@ class Condition(StrEnum):
     """The two portraits given to the editor in the other order."""
     SWAPPED_REVERSED = "swapped_reversed"
     """The other pronoun, and the other order."""
+    TRANSLATED = "translated"
+    """The request in another language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How an edit differs from the plain request. Tables and ids have its text: `baseline`, `in_ko`."""
+
+    kind: ConditionKind
+    language: str = ""
+    """The language of a translated request, else empty."""
+
+    def __post_init__(self) -> None:
+        if (self.kind is ConditionKind.TRANSLATED) != bool(re.fullmatch(LANGUAGE, self.language)):
+            raise ValueError(f"{self.kind} is not a condition with the language {self.language!r}")
+
+    def __str__(self) -> str:
+        return f"{IN}{self.language}" if self.language else self.kind.value
 
     @classmethod
-    def _missing_(cls, value: object) -> Condition | None:
-        """The request in another language, `in_ko`: there is one condition for each."""
-        if not (isinstance(value, str) and re.fullmatch(f"{IN}{LANGUAGE}", value)):
-            return None
-        member = str.__new__(cls, value)
-        member._name_, member._value_ = value.upper(), value
-        return cls._value2member_map_.setdefault(value, member)  # type: ignore[return-value]
+    @cache
+    def parse(cls, text: str) -> Condition:
+        """Return the condition with this text; raise `ValueError` if there is none."""
+        language = language_of(text)
+        return cls(ConditionKind.TRANSLATED, language) if language else cls(ConditionKind(text))
 
     @classmethod
     def in_language(cls, language: str) -> Condition:
-        """The condition of requests in another language."""
-        return cls(f"{IN}{language}")
-
-    @property
-    def language(self) -> str:
-        """The language of the request; empty where it is the prompt's own."""
-        return language_of(self)
+        """Return the condition of requests in another language."""
+        return cls(ConditionKind.TRANSLATED, language)
 
     @property
     def other_pronoun(self) -> bool:
         """Whether the request has the other gender's pronoun."""
-        return self in (Condition.SWAPPED, Condition.SWAPPED_REVERSED)
+        return self.kind in (ConditionKind.SWAPPED, ConditionKind.SWAPPED_REVERSED)
 
     @property
     def other_order(self) -> bool:
         """Whether the editor was given the two portraits in the other order."""
-        return self in (Condition.REVERSED, Condition.SWAPPED_REVERSED)
+        return self.kind in (ConditionKind.REVERSED, ConditionKind.SWAPPED_REVERSED)
 
 
 PLACEBO_SHIFT = 10_000
@@ -200,7 +211,7 @@ class Request:
     @property
     def case(self) -> tuple[str, tuple[str, ...], str, int]:
         """What a mitigated edit and its baseline share: editor, portraits, prompt and seed."""
-        shift = PLACEBO_SHIFT if self.condition is Condition.PLACEBO else 0
+        shift = PLACEBO_SHIFT if self.condition.kind is ConditionKind.PLACEBO else 0
         return self.editor, self.source_ids, self.prompt_id, self.seed - shift
 
     @cached_property
@@ -209,7 +220,7 @@ class Request:
         return digest(
             [
                 self.experiment,
-                self.condition,
+                str(self.condition),
                 list(self.source_ids),
                 self.prompt_id,
                 self.instruction,
@@ -275,10 +286,10 @@ class Estimate:
 
 @cache
 def language_of(condition: str) -> str:
-    """The language that a condition asks in; empty where it is the prompt's own."""
+    """Return the language of a condition's prompts; empty for the original language."""
     return condition.removeprefix(IN) if re.fullmatch(f"{IN}{LANGUAGE}", condition) else ""
 
 
 def is_simulated(name: str | None) -> bool:
-    """Whether an editor's or rater's id marks it as simulated."""
+    """Return whether the id of an editor or rater marks it as simulated."""
     return name is not None and name.startswith(SIMULATED)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
 
 T = TypeVar("T")
 
@@ -43,11 +43,11 @@ def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
     """Try again after a failure, doubling the wait each time; not for what the user must mend, or what lasts."""
 
     def helps(error: BaseException) -> bool:
-        lasting = isinstance(error, CannotLoad) or (isinstance(error, Failed) and error.failure in LASTING)
+        lasting = isinstance(error, LoadError) or (isinstance(error, Failed) and error.failure in LASTING)
         return isinstance(error, Exception) and not isinstance(error, EvenEditError) and not lasting
 
     def wait(tried: int, error: BaseException) -> float:
-        asked = error.retry_after if isinstance(error, Failed) else None
-        return max(float(backoff * 2**tried), asked or 0.0)
+        requested = error.retry_after if isinstance(error, Failed) else None
+        return max(float(backoff * 2**tried), requested or 0.0)
 
     return try_again(call, attempts=retries + 1, helps=helps, wait=wait)

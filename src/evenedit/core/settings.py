@@ -32,19 +32,19 @@ class InheritsSettings:
 
 
 def _settings(cls: type) -> list[inspect.Parameter]:
-    """All settings of a class, by following `**shared` from one `__init__` to the next."""
+    """Return all settings of a class, following `**shared` from one `__init__` to the next."""
     settings: list[inspect.Parameter] = []
     for base in reversed(cls.__mro__[:-1]):  # without `object`
         if "__init__" in vars(base):
-            _self, *own = inspect.signature(vars(base)["__init__"]).parameters.values()
-            settings = _merged(settings, own)
+            _self, *declared = inspect.signature(vars(base)["__init__"]).parameters.values()
+            settings = _merged(settings, declared)
     return settings
 
 
-def _merged(inherited: list[inspect.Parameter], own: list[inspect.Parameter]) -> list[inspect.Parameter]:
+def _merged(inherited: list[inspect.Parameter], declared: list[inspect.Parameter]) -> list[inspect.Parameter]:
     """Own settings alone, or in place of `**shared` also the inherited ones."""
-    written = [p for p in own if p.kind is not p.VAR_KEYWORD]
-    merged = list(inherited) if written != own else []
+    written = [p for p in declared if p.kind is not p.VAR_KEYWORD]
+    merged = list(inherited) if written != declared else []
     place = 0
     for setting in written:
         names = [p.name for p in merged]
@@ -58,7 +58,7 @@ def _merged(inherited: list[inspect.Parameter], own: list[inspect.Parameter]) ->
 
 
 def choice(name: str, value: Any, *allowed: Any) -> Any:
-    """The value of a setting that must be one of these."""
+    """Return the value of a setting that must be one of these."""
     if value not in allowed or type(value) not in {type(a) for a in allowed}:
         words = ", ".join("absent" if a is None else str(a).lower() if isinstance(a, bool) else a for a in allowed)
         raise EvenEditError(f"setting '{name}' is {value!r}; allowed: {words}")
@@ -66,28 +66,28 @@ def choice(name: str, value: Any, *allowed: Any) -> Any:
 
 
 def text(name: str, value: Any) -> str:
-    """The value of a setting that must be a text, not an empty one."""
+    """Return the value of a setting that must be a text, not an empty one."""
     if not isinstance(value, str) or not value:
         raise EvenEditError(f"setting '{name}' is {value!r}; it must be a text")
     return value
 
 
 def count(name: str, value: Any, least: int = 1) -> int:
-    """The value of a setting that must be a whole number."""
+    """Return the value of a setting that must be a whole number."""
     if type(value) is not int or value < least:
         raise EvenEditError(f"setting '{name}' is {value!r}; it must be a whole number, {least} or more")
     return value
 
 
 def number(name: str, value: Any) -> float:
-    """The value of a setting that must be a finite number, not below 0."""
+    """Return the value of a setting that must be a finite number, not below 0."""
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise EvenEditError(f"setting '{name}' is {value!r}; it must be a number, 0 or more")
     return float(value)
 
 
 def table(name: str, value: Any) -> dict[str, Any]:
-    """The value of a setting that must be a table; None is an empty one."""
+    """Return the value of a setting that must be a table; None is an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

@@ -29,20 +29,20 @@ class ShownCounts:
 
 
 def shown_counts(counts: Mapping[str, int]) -> ShownCounts | None:
-    """The counts that may be shown; None where there are fewer than five people in all."""
+    """Return the counts that may be published; None for fewer than five people in total."""
     ordered = sorted(((n, answer) for answer, n in counts.items() if n), reverse=True)
     people = sum(n for n, _ in ordered)
     if people < SMALLEST:
         return None
-    kept = [(n, answer) for n, answer in ordered if n >= SMALLEST]
+    visible = [(n, answer) for n, answer in ordered if n >= SMALLEST]
     hidden = [n for n, _ in ordered if n < SMALLEST]
-    while hidden and kept and _gives_away(hidden):
-        next_smallest = kept[-1][0]
-        while kept and kept[-1][0] == next_smallest:
-            hidden.append(kept.pop()[0])
-    return ShownCounts(people, {answer: n for n, answer in kept}, sum(hidden))
+    while hidden and visible and _gives_away(hidden):
+        next_smallest = visible[-1][0]
+        while visible and visible[-1][0] == next_smallest:
+            hidden.append(visible.pop()[0])
+    return ShownCounts(people, {answer: n for n, answer in visible}, sum(hidden))
 
 
 def _gives_away(hidden: Sequence[int]) -> bool:
-    """Whether hidden cells can be worked out from their sum."""
+    """Return whether hidden cells can be derived from their sum."""
     return len(hidden) < 2 or sum(hidden) < SMALLEST or all(n == SMALLEST - 1 for n in hidden)

@@ -16,7 +16,7 @@ FILE = "selection_log.json"
 
 
 def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action]:
-    """The actions of a log file; those that name no reviewer are attributed to `reviewer`."""
+    """Read the actions of a log file; those without a reviewer are attributed to `reviewer`."""
     try:
         data = json.loads(path.read_text("utf-8"))
         rows, selected = list(data["actions"]), dict(data.get("selected") or {})
@@ -79,7 +79,7 @@ def _action(row: Any, number: int, pools: Pools, reviewer: str) -> Action:
 
 
 def log_file(actions: Sequence[Action], state: Mapping[str, CellState], grid: Grid = DEFAULT_GRID) -> dict[str, Any]:
-    """A log and the state it ends in, as `read_log` reads it."""
+    """Return a log and its final state, as `read_log` reads it."""
     return {
         "actions": [_row(action, grid) for action in actions],
         "selected": {

@@ -44,25 +44,25 @@ class Grid:
 
     @property
     def is_default(self) -> bool:
-        """Whether the cells are those of race, gender and age."""
+        """True if the cells are those of race, gender and age."""
         return self.factors == FACTORS
 
     def titles(self, cell: str) -> list[str]:
-        """The titles of a cell's levels, in the factors' order."""
+        """Return the titles of a cell's levels, in the factors' order."""
         return [f.level(self.labels[cell][f.name]).title for f in self.factors]
 
     def of_level(self, code: str) -> Iterator[str]:
-        """The cells of one level of the main factor."""
+        """Yield the cells of one level of the main factor."""
         main = self.factors[0].name
         return (cell for cell, labels in self.labels.items() if labels[main] == code)
 
     def as_data(self) -> dict[str, Sequence[str]]:
-        """The factors' codes by name, as a manifest stores them."""
+        """Return the factors' codes by name, as a manifest stores them."""
         return {f.name: list(f.codes) for f in self.factors}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Sequence[str]] | None) -> Grid:
-        """The grid of a manifest; race, gender and age where it names no factors."""
+        """Return the grid of a manifest: race, gender and age if it names no factors."""
         return cls(tuple(Factor.of(name, codes) for name, codes in data.items())) if data else DEFAULT_GRID
 
 

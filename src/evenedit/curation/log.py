@@ -68,7 +68,7 @@ class Action:
 
     @property
     def in_force(self) -> bool:
-        """Whether it has an effect, unless it is undone."""
+        """True if it has an effect, unless it is undone."""
         return self.against is None
 
 
@@ -93,24 +93,24 @@ class CellState:
     """The action that chose each selected pool."""
 
     def unmet(self, pool: str) -> list[str]:
-        """The criteria that a candidate does not meet."""
+        """Return the criteria that a candidate does not meet."""
         met = self.assessments.get(pool, Assessment()).criteria
         return [c for c in CRITERIA if c not in met]
 
     def status(self, faces: int) -> CellStatus:
-        """Open until all its faces are chosen, done when they meet every criterion."""
+        """Return OPEN until all faces are chosen, DONE if they meet every criterion, else UNMET."""
         if len(self.selected) < faces:
             return CellStatus.OPEN
         return CellStatus.UNMET if any(self.unmet(pool) for pool in self.selected) else CellStatus.DONE
 
 
 def undone(actions: Iterable[Action]) -> set[int]:
-    """Ids of the actions that were undone."""
+    """Return the ids of the actions that were undone."""
     return {a.undoes for a in actions if a.undoes is not None}
 
 
 def fold(actions: Sequence[Action], cells: Iterable[str], faces: int) -> dict[str, CellState]:
-    """The state of every cell after these actions. Where one face is wanted, a new choice replaces the former one."""
+    """Return the state of every cell after these actions. With one face per cell, a new choice replaces the last."""
     state = {cell: CellState() for cell in cells}
     reverted = undone(actions)
     for action in actions:
@@ -156,7 +156,7 @@ class Log:
             )
 
     def actions(self, after: int = 0) -> list[Action]:
-        """The actions after a number in the log, oldest first."""
+        """Return the actions after a number in the log, oldest first."""
         with self._open() as db:
             return [_action(row) for row in db.execute("SELECT * FROM actions WHERE id > ? ORDER BY id", [after])]
 
@@ -250,7 +250,7 @@ def _action(row: Any) -> Action:
 
 
 def _touches(action: Action) -> set[tuple[str, str | None]]:
-    """What an action changes: a cell's choice, a candidate's assessment."""
+    """Return the targets of an action: a cell's choice, a candidate's assessment."""
     choice = {("choice", None)} if action.kind in (ActionKind.SELECT, ActionKind.DESELECT) else set()
     assessment = {("assessment", action.pool)} if action.kind in (ActionKind.SELECT, ActionKind.ASSESS) else set()
     return choice | assessment

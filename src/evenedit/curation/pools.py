@@ -18,6 +18,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.images import write_whole
 from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
+from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.sources.dataset import ending, open_dataset, picture
 from evenedit.sources.sampling import DrawnPools, draw
@@ -30,22 +31,6 @@ CELLS = DEFAULT_GRID.cells
 """The cells of pools drawn from FairFace: race × gender × age."""
 EXAMPLE = "Black_Female_30s"
 PICTURES = (".jpg", ".jpeg", ".png", ".webp")
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One image that could be chosen for a cell."""
-
-    cell: str
-    pool: str
-    path: Path
-    sha256: str
-    origin: str
-    """File name in the dataset, or shard and row; for pools made elsewhere, the file in its pool."""
-    index: int | None = None
-    """The dataset index, where known."""
-    screen: Mapping[str, Any] | None = None
-    """What the pre-screen found; None where none was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +52,11 @@ class Pools:
         if (folder / MANIFEST).is_file():
             return _read_manifest(folder, grid)
         if not folder.is_dir():
-            raise EvenEditError(
-                f"no candidate pools at {folder}. Try: evenedit sources pools --from FAIRFACE --out {folder}"
-            )
+            raise EvenEditError(f"no candidate pools at {folder}. Try: evenedit sources pools STUDY --from FAIRFACE")
         return _read_folders(folder, grid)
 
     def of(self, cell: str) -> list[Candidate]:
-        """A cell's candidates, in the pools' order."""
+        """Return a cell's candidates, in the pools' order."""
         return [self.candidates[cell, pool] for pool in self.ids if (cell, pool) in self.candidates]
 
     def twins(self, candidate: Candidate) -> list[str]:
@@ -142,7 +125,7 @@ def make_pools(
 
 
 def _write_images(drawing: DrawnPools, folder: Path) -> list[dict[str, Any]]:
-    """The drawn files byte for byte as the dataset has them; their rows of the manifest."""
+    """Write the drawn files byte for byte and return their rows of the manifest."""
     rows = []
     for (number, cell), face in drawing.drawn.items():
         content, pool = drawing.content[face.at], f"V{number + 1}"
@@ -203,7 +186,7 @@ def _read_folders(folder: Path, grid: Grid) -> Pools:
     if not candidates:
         raise EvenEditError(
             f"{folder} has neither {MANIFEST} nor images such as {example}. "
-            f"Try: evenedit sources pools --from FAIRFACE --out {folder}"
+            f"Try: evenedit sources pools STUDY --from FAIRFACE"
         )
     ids = sorted(Counter(pool for _, pool in candidates), key=_natural)
     return Pools(folder, tuple(ids), candidates, {}, grid)

@@ -20,9 +20,10 @@ from evenedit.core.images import encode, write_whole
 from evenedit.core.provenance import provenance
 from evenedit.curation.authors import FILE as LOG
 from evenedit.curation.authors import log_file, read_log
+from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import Grid
 from evenedit.curation.log import CRITERIA, Action, CellState, fold
-from evenedit.curation.pools import Candidate, Pools
+from evenedit.curation.pools import Pools
 from evenedit.sources.dataset import picture
 from evenedit.sources.fairface import fitted
 
@@ -133,9 +134,9 @@ def verify(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise EvenEditError(f"{path} is not the manifest of a finalised set: {error!r}") from None
     problems = [
-        f"{name}: {'is missing' if found is None else 'was changed since the set was finalised'}"
+        f"{name}: {'is missing' if actual is None else 'was changed since the set was finalised'}"
         for name, known in [*files.items(), *((r["file"], r["sha256"]) for r in rows)]
-        if (found := _hash(folder / name)) != known
+        if (actual := _hash(folder / name)) != known
     ]
     problems += [
         f"{row['file']}: is not RGB of {manifest['side']} × {manifest['side']}"
@@ -159,7 +160,7 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _against_log(folder: Path, rows: Sequence[Mapping[str, Any]], faces: int, grid: Grid) -> list[str]:
-    """Differences between the portraits and the log's last state, and criteria they do not meet."""
+    """Return differences between the portraits and the log's last state, and unmet criteria."""
     named = {(cell, f"{pool}") for cell in grid.cells for pool in {r["pool"] for r in rows}}
     data = json.loads((folder / LOG).read_text("utf-8"))
     named |= {(a["demo_id"], a["version"]) for a in data["actions"] if a["version"]}
@@ -180,10 +181,10 @@ def _against_log(folder: Path, rows: Sequence[Mapping[str, Any]], faces: int, gr
 
 def _has_size(path: Path, side: int) -> bool:
     try:
-        found = Header.of(path.read_bytes())
+        header = Header.of(path.read_bytes())
     except (OSError, UnreadablePicture):
         return False
-    return (found.mode, found.size) == ("RGB", (side, side))
+    return (header.mode, header.size) == ("RGB", (side, side))
 
 
 def _hash(path: Path) -> str | None:

@@ -15,15 +15,15 @@ import cv2
 import numpy as np
 from PIL.Image import Image
 
+from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import DEFAULT_GRID, Grid
-from evenedit.curation.pools import Candidate
 from evenedit.instruments.face import SMALL_FACE_SIDE, Face, NoFace, find_face
 from evenedit.instruments.picture import Pixels
 from evenedit.stats.engine.multiplicity import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
 """One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""
-FOUND = ("profile", "too small")
+ONE_FACE = ("profile", "too small")
 """There is one face, but no more can be measured."""
 LEAST_WIDTH = 64
 """Pixels across the face."""
@@ -47,7 +47,7 @@ def screen(image: Image) -> dict[str, Any]:
     rgb: Pixels = np.asarray(image.convert("RGB"))
     face = find_face(rgb, SMALL_FACE_SIDE)
     if isinstance(face, NoFace):
-        return {"passed": ["face"] if face.reason in FOUND else [], "reason": face.reason}
+        return {"passed": ["face"] if face.reason in ONE_FACE else [], "reason": face.reason}
     measured = _measured(rgb, face)
     passed = {
         "face": True,
@@ -78,7 +78,7 @@ def _measured(rgb: Pixels, face: Face) -> dict[str, float]:
 
 
 def by_screen(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates that pass more checks first, otherwise in their order; none is left out."""
+    """Sort candidates by the number of passed checks; none is removed."""
     return sorted(candidates, key=lambda c: -len((c.screen or {"passed": ()})["passed"]))
 
 
@@ -105,7 +105,7 @@ class PassRates:
 
 
 def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> list[PassRates]:
-    """Pass rates by group of each factor; empty if nothing was screened."""
+    """Return pass rates by group of each factor; empty if no candidate was screened."""
     screened = [c for c in candidates if c.screen is not None]
     if not screened:
         return []
@@ -115,8 +115,8 @@ def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> li
         for code in factor.codes:
             results = [c.screen["passed"] for c in screened if c.screen and grid.labels[c.cell][factor.name] == code]
             counts = {check: sum(check in r for r in results) for check in CHECKS}
-            whole = sum(len(r) == len(CHECKS) for r in results)
-            groups.append(PassRate(code, len(results), counts | {"all": whole}))
+            complete = sum(len(r) == len(CHECKS) for r in results)
+            groups.append(PassRate(code, len(results), counts | {"all": complete}))
         tables.append((factor.name, tuple(groups)))
     p = [inequality([g.n for g in groups], [g.passed["all"] for g in groups]) for _, groups in tables]
     return [
@@ -125,16 +125,16 @@ def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> li
 
 
 def inequality(sizes: Sequence[int], passed: Sequence[int]) -> float:
-    """p of Pearson's chi-square for equal shares, given both margins, by Monte Carlo: right for small counts too."""
-    n, whole = np.asarray(sizes), int(sum(passed))
-    if whole in (0, int(n.sum())):
+    """Return the p value of Pearson's chi-square for equal shares, given both margins, by Monte Carlo."""
+    n, total = np.asarray(sizes), int(sum(passed))
+    if total in (0, int(n.sum())):
         return 1.0
     used = n > 0
-    expected = n[used] * whole / n.sum()
+    expected = n[used] * total / n.sum()
 
     def distance(counts: Any) -> Any:
-        return ((counts - expected) ** 2 / expected / (1 - whole / n.sum())).sum(axis=-1)
+        return ((counts - expected) ** 2 / expected / (1 - total / n.sum())).sum(axis=-1)
 
-    drawn = np.random.default_rng(SEED).multivariate_hypergeometric(n[used], whole, size=DRAWS)
+    drawn = np.random.default_rng(SEED).multivariate_hypergeometric(n[used], total, size=DRAWS)
     seen = distance(np.asarray(passed)[used])
     return float((1 + (distance(drawn) >= seen - 1e-9).sum()) / (1 + DRAWS))

@@ -12,9 +12,10 @@ from filelock import FileLock
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import read_log
+from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.curation.log import CRITERIA, DATABASE, Action, ActionKind, CellState, CellStatus, Log, fold, undone
-from evenedit.curation.pools import Candidate, Pools
+from evenedit.curation.pools import Pools
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +43,37 @@ class CurationSession:
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, actions: list[Action] | None = None) -> dict[str, CellState]:
-        """Every cell, in the grid's order."""
+        """Return the state of all cells, in the grid's order."""
         return fold(self.log.actions() if actions is None else actions, self.grid.cells, self.faces)
 
     def distribution(self, state: dict[str, CellState]) -> dict[str, int]:
-        """How many chosen images came from each pool."""
+        """Count the chosen images by pool."""
         counts = Counter(pool for cell in state.values() for pool in cell.selected)
         return {pool: counts[pool] for pool in self.pools.ids}
 
     def chosen(self, state: dict[str, CellState]) -> list[Candidate]:
-        """The chosen candidates, in the grid's order."""
+        """Return the chosen candidates, in the grid's order."""
         return [self.pools.candidates[cell, pool] for cell, at in state.items() for pool in at.selected]
 
     def problems(self, state: dict[str, CellState]) -> list[tuple[str, str]]:
-        """Why this state cannot be finalised yet: pairs of cell and reason."""
-        found: list[tuple[str, str]] = []
+        """Return why this state cannot be finalised: pairs of cell and reason."""
+        reasons: list[tuple[str, str]] = []
         for cell, at in state.items():
             if at.status(self.faces) is CellStatus.OPEN:
                 lack = "no image chosen" if self.faces == 1 else f"{len(at.selected)} of {self.faces} images chosen"
-                found.append((cell, lack if self.pools.of(cell) else "has no candidate in any pool"))
+                reasons.append((cell, lack if self.pools.of(cell) else "has no candidate in any pool"))
             if len(at.selected) > self.faces:
-                found.append((cell, f"{len(at.selected)} images chosen, {self.faces} wanted; deselect some"))
+                reasons.append((cell, f"{len(at.selected)} images chosen, {self.faces} wanted; deselect some"))
             for pool in at.selected:
                 if at.unmet(pool):
                     names = ", ".join(CRITERIA[c].lower() for c in at.unmet(pool))
-                    found.append((cell, f"{pool} does not meet: {names}"))
+                    reasons.append((cell, f"{pool} does not meet: {names}"))
         seen: dict[str, Candidate] = {}
         for candidate in self.chosen(state):
             first = seen.setdefault(candidate.sha256, candidate)
             if first is not candidate:
-                found.append((candidate.cell, f"{candidate.pool} is the same picture as {first.cell} {first.pool}"))
-        return found
+                reasons.append((candidate.cell, f"{candidate.pool} is the same picture as {first.cell} {first.pool}"))
+        return reasons
 
     # -- actions -------------------------------------------------------------------------------------------
 
@@ -104,11 +105,13 @@ class CurationSession:
         return self._outcome(self.log.append(action, seen=seen, token=token))
 
     def last_of(self, reviewer: str, actions: list[Action]) -> Action | None:
-        """The action that this reviewer would undo next."""
+        """Return the action that this reviewer would undo next."""
         reverted = undone(actions)
         undoable = (ActionKind.ASSESS, ActionKind.SELECT, ActionKind.DESELECT)
-        own = (a for a in reversed(actions) if a.reviewer == reviewer and a.kind in undoable and a.in_force)
-        return next((a for a in own if a.id not in reverted), None)
+        undoable_actions = (
+            a for a in reversed(actions) if a.reviewer == reviewer and a.kind in undoable and a.in_force
+        )
+        return next((a for a in undoable_actions if a.id not in reverted), None)
 
     def undo(self, reviewer: str, action: int, *, token: str | None = None) -> CurationOutcome:
         """Undo an action of the same reviewer: the state is computed without it."""

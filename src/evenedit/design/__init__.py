@@ -1,1 +1,1 @@
-"""What a study plans: requests, samples and assignments."""
+"""Plan the requests, samples and assignments of a study."""

@@ -1,4 +1,4 @@
-"""The requests of a study as a table lists them, where not every editor did everything."""
+"""Read the requests of a study from a table, where editors made different edits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ListedRequest(NamedTuple):
 
 
 def listed_requests(file: StudyFile, sources: Mapping[str, Source], name: str) -> list[ListedRequest]:
-    """The rows of a table in the study's folder, with the portraits, prompts and editors they name.
+    """Read the rows of a table in the study's folder with their portraits, prompts and editors.
 
     A row without a seed stands for every seed of its editor.
     """
@@ -34,7 +34,7 @@ def listed_requests(file: StudyFile, sources: Mapping[str, Source], name: str) -
     prompts = {p.text: p for p in file.prompts} | {p.id: p for p in file.prompts}
     editors = {editor.id: editor for editor in file.editors("diagnosis")}
     only = next(iter(editors)) if len(editors) == 1 else ""
-    found: list[ListedRequest] = []
+    requests: list[ListedRequest] = []
     for line, row in enumerate(_rows(path), 2):
         editor = row.get("editor") or only
         for what, value, known in (
@@ -43,11 +43,11 @@ def listed_requests(file: StudyFile, sources: Mapping[str, Source], name: str) -
             ("editor", editor, editors),
         ):
             if value not in known:
-                raise EvenEditError(f"{path} line {line}: {what} '{value}' is none of the study's")
+                raise EvenEditError(f"{path} line {line}: {what} '{value}' is not in the study")
         section = editors[editor]
         seeds = [_seed(row["seed"], f"{path} line {line}")] if row.get("seed") else section.seeds
-        found += [ListedRequest(portraits[row["source"]], prompts[row["prompt"]], (section, seed)) for seed in seeds]
-    return found
+        requests += [ListedRequest(portraits[row["source"]], prompts[row["prompt"]], (section, seed)) for seed in seeds]
+    return requests
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -67,4 +67,4 @@ def _seed(text: str, where: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise EvenEditError(f"{where}: seed is '{text}'; expected a whole number") from None
+        raise EvenEditError(f"{where}: seed is '{text}', not an integer") from None

@@ -1,4 +1,4 @@
-"""From a study to its requests: every edit that each experiment asks for."""
+"""The requests of a study: the edits of each experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
+from evenedit.core.records import PLACEBO_SHIFT, Condition, ConditionKind, Experiment, Request, Source
 from evenedit.design.request_table import listed_requests
 from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.protocol import FACTORS, Factor
@@ -30,17 +30,19 @@ class CaseSample:
 
 
 def diagnosis(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
-    """Every source × prompt × editor × seed, or the rows of the table that the study names."""
+    """Return source × prompt × editor × seed, or the rows of the table that the study names."""
     section = file.sections.experiments.diagnosis
     if section is None:
         return []
     if section.requests is not None:
         return [
-            _request(Experiment.DIAGNOSIS, Condition.BASELINE, (row.source,), row.prompt.id, row.prompt.text, *row.how)
+            _request(
+                Experiment.DIAGNOSIS, ConditionKind.BASELINE, (row.source,), row.prompt.id, row.prompt.text, *row.how
+            )
             for row in listed_requests(file, sources, section.requests)
         ]
     return [
-        _request(Experiment.DIAGNOSIS, Condition.BASELINE, (source,), prompt.id, prompt.text, editor, seed)
+        _request(Experiment.DIAGNOSIS, ConditionKind.BASELINE, (source,), prompt.id, prompt.text, editor, seed)
         for editor in file.editors("diagnosis")
         for seed in editor.seeds
         for source in sources
@@ -49,7 +51,7 @@ def diagnosis(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
 
 
 def in_languages(file: StudyFile, baseline: Sequence[Request]) -> list[Request]:
-    """The diagnosis again in every other language that the study asks for."""
+    """Return the diagnosis requests in the other languages of the study."""
     section = file.sections.experiments.diagnosis
     texts = {p.id: p for p in file.prompts}
     return [
@@ -61,12 +63,12 @@ def in_languages(file: StudyFile, baseline: Sequence[Request]) -> list[Request]:
 
 
 def floor(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
-    """Every source × editor with nothing asked: the editor's own baseline of drift."""
+    """Return source × editor with a prompt that asks for no change: the editor's drift without a request."""
     section = file.sections.experiments.diagnosis
     if section is None or not section.floor:
         return []
     return [
-        _request(Experiment.DIAGNOSIS, Condition.FLOOR, (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
+        _request(Experiment.DIAGNOSIS, ConditionKind.FLOOR, (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
         for editor in file.editors("diagnosis")
         for source in sources
     ]
@@ -95,36 +97,36 @@ def sample_cases(
 
 
 def case_frame(file: StudyFile, requests: Sequence[Request], sources: Mapping[str, Source]) -> pd.DataFrame:
-    """What samplers balance over: one row for each request, with the labels of its one portrait."""
+    """Return one row per request with the labels of its portrait, for samplers."""
     rows = []
     for request in requests:
-        own = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
-        labels = {f.name: own.get(f.name, "") for f in file.factors}
+        attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
+        labels = {f.name: attributes.get(f.name, "") for f in file.factors}
         bands = {f"{f.name} band": f.band_of(labels[f.name]) for f in file.factors}
         rows.append({"id": request.id, "prompt": request.prompt_id, "editor": request.editor} | labels | bands)
     return pd.DataFrame(rows)
 
 
 def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
-    """The diagnosis edits whose ensemble score drifted under the study's thresholds."""
+    """Return the ids of diagnosis edits whose ensemble score drifted under the study's thresholds."""
     edits = scores.edits
-    baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
+    baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     return set(edits["request_id"][drift(scores.values, rates).drifted & baseline.to_numpy()])
 
 
 def mitigation(file: StudyFile, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:
-    """The sampled cases again with the feature prompt in front, and the placebo arm."""
+    """Return the sampled cases with the feature prompt in front, and the placebo arm."""
     requests = []
     for case in cases:
         text = f"{features[case.source_ids[0]]} {case.instruction}"
-        requests.append(_like(case, Condition.FEATURE, text, case.seed))
+        requests.append(_like(case, ConditionKind.FEATURE, text, case.seed))
         if file.placebo:
-            requests.append(_like(case, Condition.PLACEBO, case.instruction, case.seed + PLACEBO_SHIFT))
+            requests.append(_like(case, ConditionKind.PLACEBO, case.instruction, case.seed + PLACEBO_SHIFT))
     return requests
 
 
 def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
-    """Two portraits per prompt, one of each gender, the same for every editor; and the controls.
+    """Return two portraits per prompt, one of each gender, the same for all editors; and the controls.
 
     These are the other pronoun, the portraits in the other order, and both, as far as the study asks for them.
     """
@@ -136,11 +138,11 @@ def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     for editor in file.editors("stereotype"):
         for prompt, pair in zip(file.wino, pairs, strict=True):
             for seed in editor.seeds:
-                arms = [(Condition.BASELINE, Condition.REVERSED, prompt.text)]
+                arms = [(ConditionKind.BASELINE, ConditionKind.REVERSED, prompt.text)]
                 if file.swapped and prompt.swapped_text:
-                    arms.append((Condition.SWAPPED, Condition.SWAPPED_REVERSED, prompt.swapped_text))
-                for condition, other_order, text in arms:
-                    requests.append(_request(Experiment.STEREOTYPE, condition, pair, prompt.id, text, editor, seed))
+                    arms.append((ConditionKind.SWAPPED, ConditionKind.SWAPPED_REVERSED, prompt.swapped_text))
+                for kind, other_order, text in arms:
+                    requests.append(_request(Experiment.STEREOTYPE, kind, pair, prompt.id, text, editor, seed))
                     if section.reversed:
                         turned = (other_order, pair[::-1], prompt.id, text, editor, seed)
                         requests.append(_request(Experiment.STEREOTYPE, *turned))
@@ -150,7 +152,7 @@ def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
 def pair_portraits(
     sources: Mapping[str, Source], count: int, seed: int, factors: Sequence[Factor] = FACTORS
 ) -> list[tuple[str, str]]:
-    """`count` (male, female) pairs; each gender's portraits are used evenly over the other factors."""
+    """Return `count` (male, female) pairs; each gender's portraits are used evenly over the other factors."""
     return list(
         zip(
             _evenly(sources, "Male", count, seed, factors),
@@ -180,26 +182,26 @@ def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int, f
 
 def _request(
     experiment: Experiment,
-    condition: Condition,
+    kind: ConditionKind,
     source_ids: tuple[str, ...],
     prompt_id: str,
     text: str,
     editor: EditorSection,
     seed: int,
 ) -> Request:
-    return Request(experiment, condition, source_ids, prompt_id, text, editor.id, _settings(editor), seed)
+    return Request(experiment, Condition(kind), source_ids, prompt_id, text, editor.id, _settings(editor), seed)
 
 
 def _settings(editor: EditorSection) -> dict[str, Any]:
-    """Everything that shapes an editor's output, defaults included."""
+    """Return the settings that shape an editor's output, defaults included."""
     return {"kind": editor.plugin, **plugins.identity("editors", editor.plugin, editor.settings)}
 
 
-def _like(case: Request, condition: Condition, instruction: str, seed: int) -> Request:
-    """The same edit in another condition: editor and settings are the baseline's by construction."""
+def _like(case: Request, kind: ConditionKind, instruction: str, seed: int) -> Request:
+    """Return the same edit in another condition, with the editor and settings of the baseline."""
     return Request(
         Experiment.MITIGATION,
-        condition,
+        Condition(kind),
         case.source_ids,
         case.prompt_id,
         instruction,

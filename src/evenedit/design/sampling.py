@@ -1,4 +1,4 @@
-"""Choosing cases: samples whose margins are even, with every case's chance of being chosen."""
+"""Samples of cases with even margins, and the inclusion probability of each case."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evenedit.protocol import FACTORS, Factor
 
 
 def margins_of(factors: Sequence[Factor]) -> tuple[str, ...]:
-    """The columns whose totals a balanced sample keeps even."""
+    """Return the columns whose totals a balanced sample keeps even."""
     return ("editor", *(f.name for f in factors))
 
 
 def strata_of(factors: Sequence[Factor]) -> tuple[str, ...]:
-    """The columns whose combinations are the strata: every factor, by its bands where it has any."""
+    """Return the columns whose combinations are the strata: the factors, by their bands where they have any."""
     return (*(f"{f.name} band" for f in factors), "editor")
 
 
 def routine_of(factors: Sequence[Factor]) -> tuple[str, ...]:
-    """The columns over which routine cases are even: race × gender, or every declared factor."""
+    """Return the columns over which routine cases are even: race × gender, or the declared factors."""
     return tuple(f.name for f in (factors[:2] if tuple(factors) == FACTORS else factors))
 
 
@@ -37,7 +37,7 @@ def balanced(
     a factor alike, so in a complete design every case of a `within` level has the same chance: quota / available.
     """
     if size > len(cases):
-        raise EvenEditError(f"a sample of {size} cases was asked for, but there are only {len(cases)}")
+        raise EvenEditError(f"the sample needs {size} cases, but there are only {len(cases)}")
     rng = np.random.default_rng(seed)
     strata = cases[within].to_numpy()
     names = list(dict.fromkeys(strata))
@@ -50,7 +50,7 @@ def balanced(
     for name, quota in zip(names, quotas, strict=True):
         available = np.flatnonzero(strata == name)
         if quota > len(available):
-            raise EvenEditError(f"{within} {name} has {len(available)} cases; the sample wants {quota} of each")
+            raise EvenEditError(f"{within} {name} has {len(available)} cases; the sample needs {quota} of each")
         free = np.ones(len(available), dtype=bool)
         tie_break = rng.permutation(len(available))
         for _ in range(quota):
@@ -75,7 +75,7 @@ def stratified(
     at random, so that a row's chance is its stratum's expected number over the number of rows in it.
     """
     if size > len(cases):
-        raise EvenEditError(f"a sample of {size} cases was asked for, but there are only {len(cases)}")
+        raise EvenEditError(f"the sample needs {size} cases, but there are only {len(cases)}")
     rng = np.random.default_rng(seed)
     strata = cases.groupby(list(by), sort=True).ngroup().to_numpy()
     available = np.bincount(strata)
@@ -95,7 +95,7 @@ def stratified(
 
 
 CLASSES = ("disagreement", "drift", "erasure", "skin", "routine")
-"""Why a case is looked at, first match first: judges disagree, severe drift, soft erasure, skin change, no reason."""
+"""Why a case is reviewed, first match first: judges disagree, severe drift, soft erasure, skin change, no reason."""
 QUOTAS = {"disagreement": 0.2, "drift": 0.2, "erasure": 0.15, "skin": 0.15, "routine": 0.3}
 """Shares of the priority sample unless the study says otherwise."""
 
@@ -110,7 +110,7 @@ def priority(
     """
     shares = dict(quotas or QUOTAS)
     if size > len(cases):
-        raise EvenEditError(f"a sample of {size} cases was asked for, but there are only {len(cases)}")
+        raise EvenEditError(f"the sample needs {size} cases, but there are only {len(cases)}")
     available = cases["class"].value_counts()
     total = sum(shares.values())
     wanted = {name: round(size * shares.get(name, 0.0) / total) for name in CLASSES}

@@ -37,13 +37,13 @@ class StudyDesign:
     store: Store
 
     def preview_sources(self) -> dict[str, Source]:
-        """The portraits' ids and labels, without storing anything."""
+        """Return the portraits with their labels, without storing anything."""
         return self.store.sources() or {
             ident: Source(ident, "", attributes, origin) for ident, attributes, origin, _ in self.portraits()
         }
 
     def portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
-        """Every portrait as its source gives it: id, labels, origin, picture."""
+        """Yield the portraits of the source: id, labels, origin, picture."""
         section = self.file.sections.sources
         settings = self.file.located(section.settings)
         if plugins.accepts("sources", section.kind, "factors"):
@@ -53,7 +53,7 @@ class StudyDesign:
         return portraits
 
     def planned(self, sources: Mapping[str, Source]) -> list[Request]:
-        """The requests of the study as it stands; those that need a feature prompt come when it is there."""
+        """Return the requests of the study; those with a feature prompt only once the prompt is stored."""
         baseline = design.diagnosis(self.file, sources)
         requests = [*baseline, *design.in_languages(self.file, baseline), *design.floor(self.file, sources)]
         requests += design.stereotype(self.file, sources)
@@ -66,18 +66,18 @@ class StudyDesign:
         return requests
 
     def feature_texts(self, section: Mitigation) -> dict[str, str]:
-        """Each portrait's feature prompt: the first extractor's unless it is flagged and the stand-in's is not."""
-        found = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
+        """Return the feature prompt by portrait: the first extractor's, or the next one's if it is flagged."""
+        prompts = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
         texts: dict[str, str] = {}
-        for source in dict.fromkeys(s for each in found for s in each):
-            given = [each[source] for each in found if source in each]
-            texts[source] = next((text for text, flags in given if not flags), given[0][0])
+        for source in dict.fromkeys(s for each in prompts for s in each):
+            candidates = [each[source] for each in prompts if source in each]
+            texts[source] = next((text for text, flags in candidates if not flags), candidates[0][0])
         return texts
 
     def mitigation_cases(
         self, baseline: Sequence[Request], sources: Mapping[str, Source], *, keep: bool = False
     ) -> list[Request]:
-        """The cases the feature prompt is tried on; where drift decides, none before the diagnosis is rated."""
+        """Return the cases for the feature prompt; none before the diagnosis is rated if drift decides."""
         section = self.file.sections.experiments.mitigation
         if section is None:
             return []
@@ -96,7 +96,7 @@ class StudyDesign:
         keep: bool = False,
         sampler: str = "balanced",
     ) -> list[Request]:
-        """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
+        """Return the sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
         able = {e.id for e in self.file.editors(name)} if name == Experiment.MITIGATION else None
         eligible = [r for r in baseline if able is None or r.editor in able]
         sample = design.sample_cases(name, self.file, eligible, sources, size, sampler)
@@ -105,20 +105,20 @@ class StudyDesign:
         return [r for r in baseline if r.id in sample.probabilities]
 
     def judges(self) -> list[JudgeRater]:
-        """The study's judges, primary first."""
+        """Return the study's judges, primary first."""
         return judge_raters(self.file)
 
     def assignments(self, requests: Sequence[Request], raters: Sequence[JudgeRater]) -> list[Assignment]:
-        """Every question to every judge."""
+        """Assign the requests to the judges."""
         section = self.file.sections.experiments.mitigation
         return assignments(requests, raters, pairwise=section is not None and section.pairwise)
 
     def instruments(self, sources: Mapping[str, Source]) -> Instruments:
-        """The study's instruments."""
+        """Return the study's instruments."""
         return Instruments(self.file, self.store, sources)
 
     def table(self, people: Sequence[RatingSource] = ()) -> RatingTable:
-        """Everything judges, instruments and reviewers answered so far, and these people."""
+        """Build the rating table of judges, instruments, reviewers and these people."""
         sources, reviewers = self.store.sources(), self.file.sections.ensemble.reviewers
         requests, edits = self.planned(sources), self.store.edits()
         instruments = self.instruments(sources)

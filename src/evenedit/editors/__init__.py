@@ -1,1 +1,1 @@
-"""What is audited: one self-contained file each."""
+"""Image editors: local models, remote services and programs."""

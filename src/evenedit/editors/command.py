@@ -19,7 +19,7 @@ from evenedit.providers.calls import to_image, to_png
 
 _PLACE = re.compile(r"\{(source|source2|instruction|seed|output)\}")
 _ALL_SOURCES = "{sources}"
-_TAIL = 2000  # characters of the program's last words that are kept
+_TAIL = 2000  # characters of the end of the program's output that are used
 
 
 class Command:
@@ -73,7 +73,7 @@ class Command:
             try:
                 content = output.read_bytes()
             except OSError:
-                raise Failed(Failure.BAD_IMAGE, "the program ended well but wrote no output image") from None
+                raise Failed(Failure.BAD_IMAGE, "the program succeeded but wrote no output image") from None
             return to_image(content)
 
     def _filled(self, sources: Sequence[Path], instruction: str, seed: int, output: Path) -> list[str]:
@@ -93,15 +93,15 @@ class Command:
         return [self._program(), *arguments]
 
     def _program(self) -> str:
-        found = shutil.which(self.command[0])
-        if found is None:
+        program = shutil.which(self.command[0])
+        if program is None:
             raise EvenEditError(
                 f"the program '{self.command[0]}' was not found, or may not be executed; check 'command'"
             )
-        return str(Path(found).absolute())  # the program runs in another folder
+        return str(Path(program).absolute())  # the program runs in another folder
 
     def _run(self, arguments: Sequence[str], folder: Path) -> tuple[int, str, str]:
-        """Exit code and last words. Into files, not pipes: a grandchild that keeps a pipe open would hold us up."""
+        """Return exit code and last output. Uses files, not pipes: a grandchild with an open pipe would block us."""
         printed, complained = folder / "stdout.txt", folder / "stderr.txt"
         with printed.open("wb") as out, complained.open("wb") as err:
             try:
@@ -121,7 +121,7 @@ class Command:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started: it leads a session of its own."""
+    """End the program and its children: it leads its own session."""
     if os.name == "posix":
         os.killpg(process.pid, signal.SIGKILL)
     else:

@@ -1,4 +1,4 @@
-"""Outputs that somebody already has: an editor that looks them up instead of making them."""
+"""Existing outputs: an editor that looks them up instead of making them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ExistingOutputs:
         """Whose rows count; all do where it is empty."""
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """The output that lies there for this portrait and prompt."""
-        shown = pixels(images[0])
-        row = self._rows.get((shown, instruction, str(seed))) or self._rows.get((shown, instruction, ""))
+        """Return the existing output for this portrait and prompt."""
+        source = pixels(images[0])
+        row = self._rows.get((source, instruction, str(seed))) or self._rows.get((source, instruction, ""))
         if row is None:
             raise Failed(Failure.BAD_IMAGE, "there is no output for this portrait and prompt")
         if row.get("refused"):
@@ -52,5 +52,5 @@ class ExistingOutputs:
 
 
 def pixels(image: Image) -> str:
-    """Names a picture by what it shows, whatever file it came from."""
+    """Return a hash of the pixels of a picture, independent of its file format."""
     return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()

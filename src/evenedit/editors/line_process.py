@@ -1,4 +1,4 @@
-"""A program that is started once and asked again and again: one JSON object per line, over its pipes."""
+"""A program that is started once and answers many requests: one JSON object per line, over its pipes."""
 
 from __future__ import annotations
 
@@ -75,22 +75,22 @@ class LineProcess:
         return answer
 
     def _answer(self, is_answer: Callable[[Mapping[str, Any]], bool] | None) -> tuple[bytes, dict[str, Any] | None]:
-        """The line that ended the waiting, and the answer in it."""
+        """Return the last line that was read, and the answer in it."""
         assert self.process.stdout
         while True:
             line = self.process.stdout.readline()
             try:
-                found = json.loads(line)
+                message = json.loads(line)
             except ValueError:
-                found = None
-            if isinstance(found, dict) and (is_answer is None or is_answer(found)):
-                return line, found
+                message = None
+            if isinstance(message, dict) and (is_answer is None or is_answer(message)):
+                return line, message
             if is_answer is None or not line:
                 return line, None
             self._tail.append(line.decode(errors="replace").rstrip())
 
     def close(self) -> None:
-        """Let it go: it ends with its input."""
+        """Close its input, which ends it."""
         assert self.process.stdin
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -99,7 +99,7 @@ class LineProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End it now, with whatever it started, and leave nothing open."""
+        """End it now with its children, and close all pipes."""
         self._signal()
         self.process.wait()
         self._listener.join(5)
@@ -117,7 +117,7 @@ class LineProcess:
                     self.process.kill()
 
     def _listen(self) -> None:
-        """Read standard error as it comes, so that the program never waits for us; keep the end of it."""
+        """Read standard error so that the program never blocks; keep the end of it."""
         assert self.process.stderr
         for line in self.process.stderr:
             text = line.decode(errors="replace").rstrip()

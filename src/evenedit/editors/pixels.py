@@ -1,4 +1,4 @@
-"""What a pipeline painted, as a picture, or why it is none."""
+"""Convert the output of a pipeline to a picture."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evenedit.core.errors import Failed, Failure
 
 
 def picture(values: NDArray[np.floating]) -> Image.Image:
-    """Height × width × RGB between 0 and 1 as a picture; NaN and black, which PIL would hide, are failures."""
+    """Convert height × width × RGB values between 0 and 1 to a picture; raise Failed for NaN or black output."""
     wrong = float(np.mean(~np.isfinite(values)))
     if wrong:
         raise Failed(Failure.NAN_IMAGE, f"{wrong:.1%} of the output's values are not numbers; another dtype may help")
     pixels = (values * 255).round().astype(np.uint8)
     if not pixels.any():
-        raise Failed(Failure.BLACK_IMAGE, "the output is black throughout, as a safety checker leaves it")
+        raise Failed(Failure.BLACK_IMAGE, "the output is entirely black, as after a safety checker")
     return Image.fromarray(pixels)

@@ -1,4 +1,4 @@
-"""Editors that are Python objects, given to `Study.run` and recorded in the study by id and revision."""
+"""Editors that are Python objects, passed to `Study.run` and recorded in the study by id and revision."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.given import method_of, revision_of
 from evenedit.core.images import from_array
 from evenedit.core.interfaces import Refusal
+from evenedit.core.python_objects import resolve_method, revision_of
 
 
-class PythonEditor:
+class RecordedEditor:
     """The record of an editor that is a Python object: enough to plan and report, not to edit."""
 
     added_settings = frozenset({"batch"})
@@ -28,26 +28,26 @@ class PythonEditor:
         """Edits that were made in one call at most."""
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """Refuse to edit: the object itself is not here."""
+        """Raise an error: the object itself is not stored."""
         raise EvenEditError(
-            "this editor is a Python object, which a study cannot keep; give it again from Python: "
+            "this editor is a Python object, which a study cannot store; pass it again from Python: "
             'evenedit.Study.load(FOLDER).run(editors={"ID": EDITOR})'
         )
 
 
-class GivenEditor:
+class PythonEditorAdapter:
     """An object with `.edit(images, instruction, seed)`, or a plain function of these, as an editor."""
 
-    def __init__(self, ident: str, given: Any) -> None:
-        self._edit: Callable[..., Any] = method_of("editor", "edit", ident, given)
-        self.revision = revision_of("editor", ident, given)
-        self.max_images = int(getattr(given, "max_images", 1))
-        self._edit_many: Callable[..., Any] | None = getattr(given, "edit_many", None)
-        self.batch = int(getattr(given, "batch", 1)) if callable(self._edit_many) else 1
+    def __init__(self, ident: str, editor: Any) -> None:
+        self._edit: Callable[..., Any] = resolve_method("editor", "edit", ident, editor)
+        self.revision = revision_of("editor", ident, editor)
+        self.max_images = int(getattr(editor, "max_images", 1))
+        self._edit_many: Callable[..., Any] | None = getattr(editor, "edit_many", None)
+        self.batch = int(getattr(editor, "batch", 1)) if callable(self._edit_many) else 1
         """Edits in one call: one unless the object has `edit_many` and says how many it wants."""
-        self.threads = int(getattr(given, "threads", 1))
+        self.threads = int(getattr(editor, "threads", 1))
         """Edits under way at once: one unless the object says that it can do more."""
-        self._facts: Callable[[], Any] | None = getattr(given, "facts", None)
+        self._facts: Callable[[], Any] | None = getattr(editor, "facts", None)
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return what the object made; anything but a picture or a refusal is a failure."""
@@ -61,9 +61,9 @@ class GivenEditor:
         return [_picture(output) for output in self._edit_many(images, instructions, seeds)]
 
     def facts(self) -> dict[str, Any]:
-        """What is stored with every edit."""
-        own = self._facts() if callable(self._facts) else {}
-        return {**own, "revision": self.revision}
+        """Return what is stored with each edit."""
+        stored = self._facts() if callable(self._facts) else {}
+        return {**stored, "revision": self.revision}
 
 
 def _picture(output: Any) -> Image | Refusal:

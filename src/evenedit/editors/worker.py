@@ -24,7 +24,7 @@ from typing import Any
 from PIL.Image import Image
 
 from evenedit.core import settings
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
 from evenedit.core.interfaces import Refusal
 from evenedit.editors.line_process import LineProcess
 from evenedit.providers.calls import to_image, to_png
@@ -55,23 +55,23 @@ class WorkerProgram:
         """The version of the program or its weights: another one means other requests."""
         self._lock = threading.Lock()
         self._running: list[LineProcess] = []  # the one that runs, or none
-        self._starts = self._asked = 0
+        self._starts = self._requests = 0
         self._facts: dict[str, Any] = {}
         weakref.finalize(self, _close, self._running)
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """Return one message for each missing requirement."""
         return (
             [] if shutil.which(self.command[0]) else [f"the program '{self.command[0]}' is not found; check 'command'"]
         )
 
     def load(self) -> None:
-        """Start the program and wait until it is ready; raises where that would fail for every edit."""
+        """Start the program and wait until it is ready; raise LoadError if that would fail for each edit."""
         with self._lock:
             try:
                 self._worker()
             except Failed as failed:
-                raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
+                raise LoadError(failed.failure, f"it cannot be loaded ({failed})") from None
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return what the program wrote, or its refusal."""
@@ -86,9 +86,9 @@ class WorkerProgram:
             for path, image in zip(paths, images, strict=True):
                 path.write_bytes(to_png(image))
             output = folder / "output.png"
-            self._asked += 1
+            self._requests += 1
             request = {
-                "id": self._asked,
+                "id": self._requests,
                 "images": [str(path) for path in paths],
                 "instruction": instruction,
                 "seed": seed,
@@ -97,7 +97,7 @@ class WorkerProgram:
             return _result(self._ask(request), output)
 
     def facts(self) -> dict[str, Any]:
-        """What really ran: the program, how often it was started, and what it says about itself."""
+        """Return what ran: the program, how often it was started, and what it reported about itself."""
         return {"command": list(self.command), "revision": self.revision, "starts": self._starts, **self._facts}
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class WorkerProgram:
             _close(self._running)
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer; a program that died or hung is gone afterwards."""
+        """Return the answer; end a program that died or hung."""
         worker = self._worker()
         try:
             return worker.ask(request, self.timeout, lambda line: line.get("id") == request["id"])
@@ -130,8 +130,8 @@ class WorkerProgram:
         except BaseException:
             started.kill()
             raise
-        told = ready.get("facts")
-        self._facts = dict(told) if isinstance(told, Mapping) else {}
+        facts = ready.get("facts")
+        self._facts = dict(facts) if isinstance(facts, Mapping) else {}
         self._running.append(started)
         return started
 

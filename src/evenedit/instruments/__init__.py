@@ -1,7 +1,8 @@
-"""Measurements in pixels: skin tone, amount and place of change, identity, apparent age. An instrument is a rater."""
+"""Measure skin tone, change, identity and apparent age in pixels."""
 
 from evenedit.instruments.as_raters import AgeInstrument, ChangeInstrument, GenderInstrument, Instrument, SkinInstrument
-from evenedit.instruments.measure import Measurement, examine, measure
+from evenedit.instruments.measure import examine, measure
+from evenedit.instruments.measurement import Measurement
 
 __all__ = [
     "VERSION",

@@ -29,7 +29,7 @@ BLOCKS = 13
 HALVING = (2, 4, 6, 12)
 """Blocks that halve the picture."""
 AGES, FEATURES = 100, 256
-COMMAND = "evenedit instruments setup"
+COMMAND = "evenedit plugins age --setup"
 MISSING = f"the model that reads age is not set up; its terms are in docs/instruments.md. Try: {COMMAND}"
 DIGESTS = {
     "faceres.json": "5b83d49c0385d2e68a05122441b94226313677cae9fcc40b9587ad50079eb4df",
@@ -41,18 +41,18 @@ _thread = threading.local()
 
 
 def model_folder() -> Path:
-    """Where the model's files are kept."""
+    """Return the folder of the model's files."""
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cached / "evenedit" / "faceres"
 
 
 def ready() -> bool:
-    """Whether the model's files are there."""
+    """Return whether the model's files are installed."""
     return all((model_folder() / name).is_file() for name in DIGESTS)
 
 
 def read_squares(squares: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The apparent age in years and the gender logit (higher: read as more masculine) of face crops.
+    """Return the apparent age in years and the gender logit (higher: read as more masculine) of face crops.
 
     Crops are RGB, 0 to 255, of shape (n, SIDE, SIDE, 3).
     """
@@ -68,7 +68,7 @@ def read_squares(squares: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDA
 
 
 def _network() -> Any:
-    """This thread's own network: OpenCV's are not safe to share."""
+    """Return this thread's network: OpenCV's are not safe to share."""
     if not hasattr(_thread, "network"):
         if not ready():
             raise EvenEditError(MISSING)
@@ -81,25 +81,25 @@ def _onnx(folder: str) -> bytes:
     try:
         return to_onnx(read_weights(Path(folder)))
     except (OSError, KeyError, ValueError, TypeError) as error:
-        raise EvenEditError(f"the age model in {folder} cannot be read ({error}). Try: {COMMAND} --again") from None
+        raise EvenEditError(f"the age model in {folder} cannot be read ({error}). Delete it, then: {COMMAND}") from None
 
 
 def read_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights by name, from the two files of a TensorFlow.js model stored in half precision."""
+    """Read the weights by name from the two files of a TensorFlow.js model stored in half precision."""
     described = json.loads((folder / "faceres.json").read_text("utf-8"))["weightsManifest"][0]["weights"]
     content, start = (folder / "faceres.bin").read_bytes(), 0
-    found: dict[str, NDArray[np.float32]] = {}
+    weights: dict[str, NDArray[np.float32]] = {}
     for one in described:
         kind = np.dtype("<f2" if "quantization" in one else "<i4")
         count = int(np.prod(one["shape"]))
         values = np.frombuffer(content, kind, count, start)
-        found[one["name"]] = values.astype(np.float32).reshape(one["shape"])
+        weights[one["name"]] = values.astype(np.float32).reshape(one["shape"])
         start += count * kind.itemsize
-    return found
+    return weights
 
 
 def to_onnx(weights: dict[str, NDArray[np.float32]]) -> bytes:
-    """The network as an ONNX file that OpenCV runs, ending in the layers `age` and `gender`."""
+    """Build an ONNX file that OpenCV runs, ending in the layers `age` and `gender`."""
     chain = OnnxChain("face", (1, 3, SIDE, SIDE))
     _convolve(chain, "conv1", weights, weights["conv1/convolution/merged_input"], 2)
     for block in range(1, BLOCKS + 1):
@@ -121,7 +121,7 @@ def to_onnx(weights: dict[str, NDArray[np.float32]]) -> bytes:
 def _convolve(
     chain: OnnxChain, name: str, weights: dict[str, NDArray[np.float32]], kernel: NDArray[np.float32], step: int
 ) -> None:
-    """One convolution with its bias, and the clip to 0…6; kernels come as height, width, inputs, outputs."""
+    """Add one convolution with its bias and the clip to 0…6; kernels come as height, width, inputs, outputs."""
     size, channels = kernel.shape[0], kernel.shape[3]
     end = (size - 1) // 2
     start = end if step == 1 else 0  # TensorFlow pads an even picture at its end only, where it is halved

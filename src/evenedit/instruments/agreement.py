@@ -156,7 +156,7 @@ SIGNS = (
 """What makes a reading less sure."""
 OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
 WEIGHTS = np.array([0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7])
-"""What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
+"""Standard error added by one unit of each: fitted by `python -m validation instruments` to its calibration half."""
 
 
 def error(signs: NDArray[np.float64]) -> float:

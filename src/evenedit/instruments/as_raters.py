@@ -8,7 +8,7 @@ from typing import Protocol
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.change import Verdict
 from evenedit.instruments.identity import BIAS
-from evenedit.instruments.measure import Measurement
+from evenedit.instruments.measurement import Measurement
 from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
 from evenedit.instruments.skin import CUTS, to_axis
 from evenedit.protocol.measures import Measure
@@ -26,20 +26,20 @@ class Instrument(Protocol):
     notes: Mapping[str, str]
     """Notes that the report prints beside a reading, by its name."""
 
-    def answer(self, found: Measurement) -> int | None:
-        """The position on the question's scale; None where there is no answer."""
+    def answer(self, measurement: Measurement) -> int | None:
+        """Return the position on the question's scale; None where there is no answer."""
         ...
 
-    def reason(self, found: Measurement) -> str:
-        """Why there is no answer; empty where there is one."""
+    def reason(self, measurement: Measurement) -> str:
+        """Return why there is no answer; empty if there is one."""
         ...
 
-    def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """What the report shows: rate.<name> (1 or 0) and mean.<name>, None where not measured."""
+    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
+        """Return what the report shows: rate.<name> (1 or 0) and mean.<name>, None if not measured."""
         ...
 
-    def missing(self, found: Measurement, name: str) -> str:
-        """Why a reading is missing."""
+    def missing(self, measurement: Measurement, name: str) -> str:
+        """Return why a reading is missing."""
         ...
 
 
@@ -55,21 +55,21 @@ class SkinInstrument:
             raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four L* steps in rising order")
         self.cuts = tuple(float(cut) for cut in cuts)
 
-    def answer(self, found: Measurement) -> int | None:
-        """1 (much darker) to 5 (much lighter); None where the skin could not be measured."""
-        return None if found.skin_delta_L is None else to_axis(found.skin_delta_L, self.cuts)
+    def answer(self, measurement: Measurement) -> int | None:
+        """Return 1 (much darker) to 5 (much lighter); None where the skin could not be measured."""
+        return None if measurement.skin_delta_L is None else to_axis(measurement.skin_delta_L, self.cuts)
 
-    def reason(self, found: Measurement) -> str:
-        """Why there is no answer; empty where there is one."""
-        return found.reasons.get("skin_delta_L", "")
+    def reason(self, measurement: Measurement) -> str:
+        """Return why there is no answer; empty if there is one."""
+        return measurement.reasons.get("skin_delta_L", "")
 
-    def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """The change of lightness itself."""
-        return {"mean.skin_delta_L": found.skin_delta_L}
+    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
+        """Return the change of lightness itself."""
+        return {"mean.skin_delta_L": measurement.skin_delta_L}
 
-    def missing(self, found: Measurement, name: str) -> str:
-        """Why the skin could not be measured."""
-        return found.reasons[Measure(name).name]
+    def missing(self, measurement: Measurement, name: str) -> str:
+        """Return why the skin could not be measured."""
+        return measurement.reasons[Measure(name).name]
 
 
 class ChangeInstrument:
@@ -81,29 +81,29 @@ class ChangeInstrument:
     def __init__(self, *, identity: bool = True) -> None:
         self.identity = identity
 
-    def answer(self, found: Measurement) -> int | None:
-        """1 where the output shows what its source shows; else None."""
-        return 1 if Verdict(found.verdict).nothing_new else None
+    def answer(self, measurement: Measurement) -> int | None:
+        """Return 1 where the output shows what its source shows; else None."""
+        return 1 if Verdict(measurement.verdict).nothing_new else None
 
-    def reason(self, found: Measurement) -> str:
-        """Why there is no answer; empty where there is one."""
-        return "" if self.answer(found) else CANNOT_TELL
+    def reason(self, measurement: Measurement) -> str:
+        """Return why there is no answer; empty if there is one."""
+        return "" if self.answer(measurement) else CANNOT_TELL
 
-    def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """Whether anything is new, how much changed, and whether the face is as far off as another person's."""
-        shown: dict[str, float | None] = {
-            "rate.unchanged": float(Verdict(found.verdict).nothing_new),
-            "mean.redrawn": float(found.verdict == Verdict.REDRAWN),
-            "mean.changed_share": found.changed_share,
+    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
+        """Return whether anything is new, how much changed, and whether the face is as far off as another person's."""
+        values: dict[str, float | None] = {
+            "rate.unchanged": float(Verdict(measurement.verdict).nothing_new),
+            "mean.redrawn": float(measurement.verdict == Verdict.REDRAWN),
+            "mean.changed_share": measurement.changed_share,
         }
         if self.identity:
-            another = None if found.identity_between is None else float(found.verdict == Verdict.ANOTHER)
-            shown["rate.another_person"] = another
-        return shown
+            another = None if measurement.identity_between is None else float(measurement.verdict == Verdict.ANOTHER)
+            values["rate.another_person"] = another
+        return values
 
-    def missing(self, found: Measurement, name: str) -> str:
-        """Why the faces could not be compared; the rest is always measured."""
-        return found.reasons["identity_between"]
+    def missing(self, measurement: Measurement, name: str) -> str:
+        """Return why the faces could not be compared; the rest is always measured."""
+        return measurement.reasons["identity_between"]
 
 
 class AgeInstrument:
@@ -121,30 +121,30 @@ class AgeInstrument:
             raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps in years in rising order")
         self.cuts = tuple(float(cut) for cut in cuts)
 
-    def answer(self, found: Measurement) -> int | None:
-        """1 (much younger) to 5 (much older); 3 where the reading cannot be told from none."""
-        return age_answer(found.age_delta_years, found.age_uncertainty_years, self.cuts)
+    def answer(self, measurement: Measurement) -> int | None:
+        """Return 1 (much younger) to 5 (much older); 3 where the reading cannot be told from none."""
+        return age_answer(measurement.age_delta_years, measurement.age_uncertainty_years, self.cuts)
 
-    def answer_against(self, found: Measurement, years: float) -> int | None:
-        """1 (far too young) to 5 (far too old) for a prompt that asks for so many years more."""
-        if found.age_delta_years is None:
+    def answer_against(self, measurement: Measurement, years: float) -> int | None:
+        """Return 1 (far too young) to 5 (far too old) for a prompt that asks for so many years more."""
+        if measurement.age_delta_years is None:
             return None
-        return age_answer(found.age_delta_years - years, found.age_uncertainty_years, TARGET_CUTS)
+        return age_answer(measurement.age_delta_years - years, measurement.age_uncertainty_years, TARGET_CUTS)
 
-    def reason(self, found: Measurement) -> str:
-        """Why there is no answer; empty where there is one."""
-        return found.reasons.get("age_delta_years", "")
+    def reason(self, measurement: Measurement) -> str:
+        """Return why there is no answer; empty if there is one."""
+        return measurement.reasons.get("age_delta_years", "")
 
-    def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """The difference in years, and whether it is of 15 or more, either way."""
-        years = found.age_delta_years
-        older = None if years is None else float(found.reads_much_changed and years > 0)
-        younger = None if years is None else float(found.reads_much_changed and years < 0)
+    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
+        """Return the difference in years, and whether it is of 15 or more, either way."""
+        years = measurement.age_delta_years
+        older = None if years is None else float(measurement.reads_much_changed and years > 0)
+        younger = None if years is None else float(measurement.reads_much_changed and years < 0)
         return {"mean.age_delta_years": years, "rate.much_older": older, "rate.much_younger": younger}
 
-    def missing(self, found: Measurement, name: str) -> str:
-        """Why the ages could not be read."""
-        return found.reasons["age_delta_years"]
+    def missing(self, measurement: Measurement, name: str) -> str:
+        """Return why the ages could not be read."""
+        return measurement.reasons["age_delta_years"]
 
 
 class GenderInstrument:
@@ -160,18 +160,18 @@ class GenderInstrument:
             raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps from 0 on in rising order")
         self.cuts = tuple(float(cut) for cut in cuts)
 
-    def answer(self, found: Measurement) -> int | None:
-        """1 (same) to 5 (complete change); 1 where the reading cannot be told from none."""
-        return gender_answer(found.gender_delta, found.gender_uncertainty, self.cuts)
+    def answer(self, measurement: Measurement) -> int | None:
+        """Return 1 (same) to 5 (complete change); 1 where the reading cannot be told from none."""
+        return gender_answer(measurement.gender_delta, measurement.gender_uncertainty, self.cuts)
 
-    def reason(self, found: Measurement) -> str:
-        """Why there is no answer; empty where there is one."""
-        return found.reasons.get("gender_delta", "")
+    def reason(self, measurement: Measurement) -> str:
+        """Return why there is no answer; empty if there is one."""
+        return measurement.reasons.get("gender_delta", "")
 
-    def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """The difference itself: above 0 read as more masculine, below 0 as more feminine."""
-        return {"mean.gender_delta": found.gender_delta}
+    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
+        """Return the difference itself: above 0 read as more masculine, below 0 as more feminine."""
+        return {"mean.gender_delta": measurement.gender_delta}
 
-    def missing(self, found: Measurement, name: str) -> str:
-        """Why gender presentation could not be read."""
-        return found.reasons["gender_delta"]
+    def missing(self, measurement: Measurement, name: str) -> str:
+        """Return why gender presentation could not be read."""
+        return measurement.reasons["gender_delta"]

@@ -118,12 +118,12 @@ def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
     front = skin | neck
     hair = ~front & ((u / 1.75) ** 2 + ((v + 0.05) / 1.9) ** 2 < 1) & (v < 1.7)
     clothes = ~front & ~hair & (v > 1.75) & (np.abs(u) < 0.9 + 1.7 * (v - 1.6))
-    found = {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
-    return {name: _doubled(zone, shape) for name, zone in found.items()}
+    zones = {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
+    return {name: _doubled(zone, shape) for name, zone in zones.items()}
 
 
 def _doubled(zone: Mask, shape: tuple[int, int]) -> Mask:
-    """A mask at twice its size: where a region ends is known no better."""
+    """Return a mask at twice its size: the edges of regions are not known more precisely."""
     return np.repeat(np.repeat(zone, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
 
 
@@ -136,8 +136,8 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     edited = Picture(aligned.rgb)
     shape = source.rgb.shape[:2]
     zones = source.once(_zones, face) if face else None
-    elsewhere = aligned.seen & ~zones["face"] if zones else aligned.seen
-    light = relighting(source, edited, elsewhere)
+    background = aligned.seen & ~zones["face"] if zones else aligned.seen
+    light = relighting(source, edited, background)
     gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
     expected = source.rgb if light is None or light.steady else light.apply(source.rgb)
@@ -184,8 +184,8 @@ def _around(rgb: picture.Pixels, slack: int, coloured: bool = True) -> Around:
     return Around(soft, cv2.erode(soft, window), cv2.dilate(soft, window))
 
 
-def _neighbourhoods(shown: Picture, slack: int) -> Around:
-    return _around(shown.rgb, slack)
+def _neighbourhoods(view: Picture, slack: int) -> Around:
+    return _around(view.rgb, slack)
 
 
 def _difference(first: Around, second: Around) -> picture.Light:
@@ -205,17 +205,17 @@ def _difference(first: Around, second: Around) -> picture.Light:
 
 
 def _tone(was: picture.Pixels, now: picture.Pixels, where: Mask) -> float | None:
-    """How far the colour of a region moved as a whole: the length of the median difference of its pixels."""
-    some = where[::2, ::2]
-    if not some.any():
+    """Return how far the colour of a region moved: the length of the median difference of its pixels."""
+    sampled = where[::2, ::2]
+    if not sampled.any():
         return None
-    before, after = (picture.lab_map(picture.linear(one[::2, ::2][some][None]))[0] for one in (was, now))
+    before, after = (picture.lab_map(picture.linear(one[::2, ::2][sampled][None]))[0] for one in (was, now))
     moved = after - before
     return float(np.linalg.norm(np.median(moved, axis=0)))
 
 
 def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]:
-    """The changed pixels without noise, and the largest spot's share of the picture."""
+    """Return the changed pixels without noise, and the largest spot's share of the picture."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(changed.astype(np.uint8), connectivity=8)
     area = stats[:, cv2.CC_STAT_AREA].astype(np.float64) / (shape[0] * shape[1])
     area[0] = 0.0

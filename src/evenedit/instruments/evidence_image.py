@@ -15,7 +15,7 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
 from evenedit.instruments.face import Face, find_face
-from evenedit.instruments.measure import MeasuredPair, Measurement
+from evenedit.instruments.measurement import MeasuredPair, Measurement
 from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
 
@@ -27,7 +27,7 @@ HOTTEST = 40.0
 
 
 def draw(evidence: MeasuredPair) -> Image.Image:
-    """One picture: source, edit, change map; below them tones and numbers."""
+    """Draw one picture: source, edit, change map; below them tones and numbers."""
     panels = [
         _panel(evidence.source, evidence.skin.patches_before if evidence.skin else ()),
         _panel(evidence.edited, evidence.skin.patches_after if evidence.skin else ()),
@@ -49,11 +49,13 @@ def draw(evidence: MeasuredPair) -> Image.Image:
 
 
 def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
-    """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
+    """Draw where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
     first, second = picture.pixels(source), picture.pixels(edited)
-    here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
-    whole = picture.Picture(first)
-    change = find_change(whole, settle(whole, align(whole, second, here, there)), here)
+    source_face, edited_face = (
+        face if isinstance(face, Face) else None for face in (find_face(first), find_face(second))
+    )
+    view = picture.Picture(first)
+    change = find_change(view, settle(view, align(view, second, source_face, edited_face)), source_face)
     return Image.fromarray(_heat(first, change))
 
 
@@ -66,12 +68,12 @@ def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
 
 
 def _heat(source: picture.Pixels, change: Change) -> picture.Pixels:
-    """The change map over a faint source."""
+    """Draw the change map over a faint source."""
     scaled = np.clip(change.heat * (255 / HOTTEST), 0, 255).astype(np.uint8)
     hot = cv2.applyColorMap(scaled, cv2.COLORMAP_INFERNO)[:, :, ::-1]
     faint = cv2.cvtColor(source, cv2.COLOR_RGB2GRAY)[:, :, None] // 3
-    shown = np.where(change.changed[:, :, None], hot, np.maximum(hot // 2, faint))
-    return np.asarray(shown, dtype=np.uint8)
+    picture_of_change = np.where(change.changed[:, :, None], hot, np.maximum(hot // 2, faint))
+    return np.asarray(picture_of_change, dtype=np.uint8)
 
 
 def _fit(rgb: picture.Pixels) -> Image.Image:
@@ -97,25 +99,26 @@ def _tones(brush: ImageDraw.ImageDraw, before: Lab, after: Lab, top: int, font: 
         brush.text((left + 4, top + 79), marks.get(number, ""), fill=INK, font=font)
 
 
-def _lines(found: Measurement) -> list[str]:
+def _lines(measurement: Measurement) -> list[str]:
     def number(value: float | None, unit: str = "") -> str:
         return "not measured" if value is None else f"{value:+.1f}{unit}"
 
-    skin = f"skin L* {number(found.skin_delta_L)} (raw {number(found.skin_delta_L_raw)})"
-    if found.skin_uncertainty_L is None:
-        skin = f"skin: not measured ({found.reasons['skin_delta_L']})"
+    skin = f"skin L* {number(measurement.skin_delta_L)} (raw {number(measurement.skin_delta_L_raw)})"
+    if measurement.skin_uncertainty_L is None:
+        skin = f"skin: not measured ({measurement.reasons['skin_delta_L']})"
     else:
-        skin += f" ± {found.skin_uncertainty_L:.1f}, ITA {number(found.skin_delta_ITA, '°')}"
-    parts = ", ".join(f"{name} {share:.0%}" for name, share in found.regions.items() if share is not None)
+        skin += f" ± {measurement.skin_uncertainty_L:.1f}, ITA {number(measurement.skin_delta_ITA, '°')}"
+    parts = ", ".join(f"{name} {share:.0%}" for name, share in measurement.regions.items() if share is not None)
     who = "identity: not measured"
-    if found.identity_distance is not None:
-        who = f"identity distance {found.identity_distance:.2f}"
-    if found.identity_between is not None:
-        who += f"; {found.identity_between:.0%} of different people of the group are closer"
+    if measurement.identity_distance is not None:
+        who = f"identity distance {measurement.identity_distance:.2f}"
+    if measurement.identity_between is not None:
+        who += f"; {measurement.identity_between:.0%} of different people of the group are closer"
+    shift = f" ({number(measurement.light_shift_L)} L*)" if measurement.light_shift_L else ""
     return [
-        f"{found.verdict}: {found.changed_share:.1%} of the picture changed",
+        f"{measurement.verdict}: {measurement.changed_share:.1%} of the picture changed",
         parts or "regions: not measured",
         skin,
-        f"light {found.light}" + ("" if not found.light_shift_L else f" ({number(found.light_shift_L)} L*)"),
+        f"light {measurement.light}{shift}",
         who,
     ]

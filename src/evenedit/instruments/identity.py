@@ -47,7 +47,7 @@ CLOSENESS = {
     "White": 1.05,
 }
 """How far apart the embedding puts different people of a label, all labels being 1: its bias, as measured on 165
-FairFace faces that are none of the 84 portraits (docs/proofs/identity.md). A label not named here counts as 1."""
+FairFace faces that are none of the 84 portraits (docs/validation/identity.md). A label not named here counts as 1."""
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
@@ -59,7 +59,7 @@ _MODELS = ("shape_predictor_5_face_landmarks.dat", "dlib_face_recognition_resnet
 
 
 def available() -> bool:
-    """Whether the extra `faces` is installed."""
+    """Return whether the extra `faces` is installed."""
     return find_spec("dlib") is not None and find_spec("face_recognition_models") is not None
 
 
@@ -104,7 +104,7 @@ class Reference:
     same: Mapping[str, tuple[float, ...]]
 
     def standing(self, value: float, group: str) -> IdentityDistance | str:
-        """The distance against its group's, or why it cannot be compared."""
+        """Compare the distance with its group's, or return why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
         if len(between) >= LEAST_PAIRS:
             return _standing(value, group, between, same)
@@ -114,26 +114,26 @@ class Reference:
                 f"group '{group}' has {len(between)} pairs of different people, all groups {len(borrowed)}; "
                 f"{LEAST_PAIRS} are needed"
             )
-        everybody = tuple(sorted(d for values in self.same.values() for d in values))
+        all_same = tuple(sorted(d for values in self.same.values() for d in values))
         caveat = (
             f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
             "groups, scaled by how close the embedding puts people of a label"
         )
-        return _standing(value, group, borrowed, everybody, caveat)
+        return _standing(value, group, borrowed, all_same, caveat)
 
     def borrowed(self, group: str) -> tuple[float, ...]:
-        """The distances within every group, each scaled by the embedding's closeness for that label and this one."""
-        own = CLOSENESS.get(group, 1.0)
-        scaled = (d * own / CLOSENESS.get(label, 1.0) for label, values in self.between.items() for d in values)
+        """Return the distances within every group, scaled by the embedding's closeness for both labels."""
+        closeness = CLOSENESS.get(group, 1.0)
+        scaled = (d * closeness / CLOSENESS.get(label, 1.0) for label, values in self.between.items() for d in values)
         return tuple(sorted(scaled))
 
     def to_json(self) -> str:
-        """The reference as JSON text, for a cache."""
+        """Serialise the reference for a cache."""
         return json.dumps({"between": self.between, "same": self.same, "embedding": EMBEDDING, "bias": BIAS})
 
     @classmethod
     def from_json(cls, text: str) -> Reference:
-        """The reference that `to_json` wrote."""
+        """Read the reference that `to_json` wrote."""
         data = json.loads(text)
         return cls(*({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same")))
 
@@ -159,7 +159,7 @@ def compare(
     group: str | None,
     missing: str,
 ) -> Likeness:
-    """The distance of two faces, compared with its group where a reference is known; `missing` is why a face lacks."""
+    """Return the distance of two faces, compared with its group if a reference is known."""
     if source_face is None or edited_face is None or not available():
         return Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, missing or MISSING))
     value = distance(embed(source, source_face), embed(edited, edited_face))
@@ -188,14 +188,14 @@ def embed_portrait(group: str, image: Image.Image) -> FaceEmbedding | None:
     face = find_face(rgb)
     if not isinstance(face, Face):
         return None
-    own = embed(rgb, face)
-    again = [(variant, find_face(variant)) for variant in _variants(rgb)]
-    same = tuple(distance(own, embed(variant, face)) for variant, face in again if isinstance(face, Face))
-    return FaceEmbedding(group, own, same)
+    embedding = embed(rgb, face)
+    variants = [(variant, find_face(variant)) for variant in _variants(rgb)]
+    same = tuple(distance(embedding, embed(variant, face)) for variant, face in variants if isinstance(face, Face))
+    return FaceEmbedding(group, embedding, same)
 
 
 def reference(portraits: Iterable[FaceEmbedding | None]) -> Reference:
-    """The distances within a source set, by group."""
+    """Return the distances within a source set, by group."""
     groups: dict[str, list[FaceEmbedding]] = {}
     for portrait in portraits:
         if portrait is not None:
@@ -209,12 +209,12 @@ def reference(portraits: Iterable[FaceEmbedding | None]) -> Reference:
 
 
 def reference_key(portraits: Iterable[tuple[str, str]]) -> str:
-    """Names the reference of a source set, given as group and content hash of each portrait."""
+    """Hash a source set, passed as group and content hash of each portrait."""
     return digest([EMBEDDING, sorted(portraits)])
 
 
 def _variants(rgb: Pixels) -> Iterator[Pixels]:
-    """The same picture mirrored, darker and softer: changes that leave the person the same."""
+    """Return the same picture mirrored, darker and softer: changes that leave the person the same."""
     yield np.ascontiguousarray(rgb[:, ::-1])
     yield (rgb * 0.8).astype(np.uint8)
     small = cv2.resize(rgb, None, fx=0.4, fy=0.4, interpolation=cv2.INTER_AREA)
@@ -241,7 +241,7 @@ def _models() -> tuple[Any, Any, Any]:
 
 
 def limit(between: tuple[float, ...]) -> float:
-    """The distance that only a share STRANGER of different people fall short of, were their distances normal.
+    """Return the distance that only a share STRANGER of different people fall below, assuming normality.
 
     It is never under the smallest distance seen.
     """

@@ -76,7 +76,7 @@ class SkinPoints:
 
 @cache
 def skin_points() -> SkinPoints:
-    """The points of skin, from the file that `docs/make_skin_points.py` wrote."""
+    """The points of skin, from the file that `scripts/docs/make_skin_points.py` wrote."""
     with np.load(MODELS / "skin_points.npz") as file:
         parts = {name: file[name].astype(np.float64) for name in ("weights", "where", "sizes")}
         return SkinPoints(corners=file["corners"].astype(np.int64), **parts)

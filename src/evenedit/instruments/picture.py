@@ -80,7 +80,7 @@ def linear(rgb: Pixels) -> Light:
 
 
 def encoded(light: NDArray[np.floating]) -> Pixels:
-    """sRGB values from linear light."""
+    """Convert linear light to sRGB values."""
     value = np.clip(light, 0, 1)
     curve = np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055)
     return np.asarray(np.rint(255 * curve), dtype=np.uint8)

@@ -71,11 +71,11 @@ def presentation_change(
 ) -> PresentationChange:
     """Read both faces and compare; `missing` is why a face lacks. The gender reading is made only when asked for."""
     unasked = {} if gender else dict.fromkeys(GENDER_NUMBERS, NOT_ASKED)
-    here, there = faces
-    if here is None or there is None or not age_model.ready():
+    source_face, edited_face = faces
+    if source_face is None or edited_face is None or not age_model.ready():
         reasons = dict.fromkeys((*AGE_NUMBERS, *GENDER_NUMBERS), missing or age_model.MISSING)
         return PresentationChange(reasons={**reasons, **unasked})
-    before, after = source.once(_views, here), read_face(edited, there)
+    before, after = source.once(_views, source_face), read_face(edited, edited_face)
     years, spread = _difference(after.ages / COMPRESSION, before.ages / COMPRESSION)
     age = years, float(np.hypot(AGE_FLOOR, AGE_SPREAD * spread))
     if not gender:
@@ -85,28 +85,28 @@ def presentation_change(
 
 
 def reads_much(years: float | None, uncertainty: float | None) -> bool:
-    """Whether a face reads 15 years or more older or younger, and surely more than the rubric's ±5 years."""
+    """Return whether a face reads 15 years or more older or younger, and surely more than ±5 years."""
     if years is None or uncertainty is None:
         return False
     return abs(years) >= MUCH and abs(years) - 1.96 * uncertainty > SAME_AGE
 
 
 def age_answer(years: float | None, uncertainty: float | None, cuts: Sequence[float]) -> int | None:
-    """The answer of a two-sided scale; the middle where the years cannot be told from none."""
+    """Return the answer on a two-sided scale; the middle if the years cannot be distinguished from none."""
     if years is None or uncertainty is None:
         return None
     return 3 if abs(years) < 1.96 * uncertainty else 1 + sum(years >= cut for cut in cuts)
 
 
 def gender_answer(delta: float | None, uncertainty: float | None, cuts: Sequence[float]) -> int | None:
-    """The answer of a one-sided scale; 1 where the difference cannot be told from none."""
+    """Return the answer on a one-sided scale; 1 if the difference cannot be distinguished from none."""
     if delta is None or uncertainty is None:
         return None
     return 1 if abs(delta) < 1.96 * uncertainty else 1 + sum(abs(delta) >= cut for cut in cuts)
 
 
 def read_face(rgb: Pixels, face: Face) -> FaceViews:
-    """What the model reads in each view of a face and in its mirror image."""
+    """Return the model's reading of each view of a face and of its mirror image."""
     squares = []
     for side, below in VIEWS:
         square = _square(rgb, face, side, below)
@@ -119,13 +119,13 @@ def _views(source: Picture, face: Face) -> FaceViews:
 
 
 def _difference(after: NDArray[np.float64], before: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean difference over the views, and the standard deviation between them."""
+    """Return the mean difference over the views, and the standard deviation between them."""
     each = after - before
     return float(each.mean()), float(each.std(ddof=1))
 
 
 def _square(rgb: Pixels, face: Face, side: float, below: float) -> Pixels:
-    """An upright square of the face, its eyes level."""
+    """Crop an upright square of the face, its eyes level."""
     scale = age_model.SIDE / (side * face.unit)
     cos, sin = face.across / face.unit * scale
     turn = np.array([[cos, sin], [-sin, cos]])

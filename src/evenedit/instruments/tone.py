@@ -27,15 +27,15 @@ SHADOW, SHINE = 9.0, 9.0
 
 
 def tone(rgb: Pixels, face: Face) -> Lab | None:
-    """The skin tone of one face; None where too little skin is in sight."""
-    found = sampled(rgb, face, find_mesh(rgb, face).points)
-    skin = skin_colour(labs(found.light), found.clear)
-    return picture.lab_of(skin_light(rgb, face, found, skin)) if skin.sum() >= LEAST_SKIN else None
+    """Return the skin tone of one face; None if too little skin is in sight."""
+    points = sampled(rgb, face, find_mesh(rgb, face).points)
+    skin = skin_colour(labs(points.light), points.clear)
+    return picture.lab_of(skin_light(rgb, face, points, skin)) if skin.sum() >= LEAST_SKIN else None
 
 
-def skin_light(rgb: Pixels, face: Face, found: Sampled, skin: Mask) -> NDArray[np.float64]:
-    """The light of the skin's tone: of everything on face and neck that has the colour of the mesh's skin."""
-    seed = middle(found.light[skin])
+def skin_light(rgb: Pixels, face: Face, points: Sampled, skin: Mask) -> NDArray[np.float64]:
+    """Return the light of the skin's tone: of all points on face and neck with the colour of the mesh's skin."""
+    seed = middle(points.light[skin])
     values = _unrolled(rgb, face)
     alike = np.abs(_chroma(values) - _chroma(seed)).max(axis=1) < ALIKE
     bright, centre = _lightness(values @ LUMINANCE), float(_lightness(seed @ LUMINANCE))
@@ -49,7 +49,7 @@ def skin_light(rgb: Pixels, face: Face, found: Sampled, skin: Mask) -> NDArray[n
 
 
 def middle(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean light of the middle fifth by luminance: shine and shadow lie outside it."""
+    """Return the mean light of the middle fifth by luminance; shine and shadow lie outside it."""
     bright = light @ LUMINANCE
     low, high = np.percentile(bright, MIDDLE)
     mean: NDArray[np.float64] = light[(bright >= low) & (bright <= high)].mean(axis=0)
@@ -66,7 +66,7 @@ def _grid() -> NDArray[np.float64]:
 
 
 def _unrolled(rgb: Pixels, face: Face) -> NDArray[np.float64]:
-    """The light at the points of face and neck that lie in the picture."""
+    """Return the light at the points of face and neck that lie in the picture."""
     x, y = face.place(_grid()).T.astype(np.float32)
     inside = (x >= 0) & (y >= 0) & (x <= rgb.shape[1] - 1) & (y <= rgb.shape[0] - 1)
     soft = cv2.blur(rgb, (3, 3))

@@ -1,1 +1,1 @@
-"""Who scores."""
+"""Rate edits with vision-language models."""

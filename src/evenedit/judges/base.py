@@ -13,8 +13,8 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question
 from evenedit.judges import prompt, published_prompt
 from evenedit.judges.parsing import ModelReply, refused
-from evenedit.judges.prompt import Ask, check_settings
-from evenedit.providers.calls import Client, Declined
+from evenedit.judges.prompt import ModelPrompt, check_settings
+from evenedit.providers.calls import Client, DeclinedError
 from evenedit.providers.remote import RemoteModel
 
 STRANGE = "the reply has another form; check 'base_url' if this lasts"
@@ -54,17 +54,17 @@ class RemoteJudge(RemoteModel[Client]):
         """Answer each question about the case."""
         return self.answer(self.render(case, questions)).conclude(questions)
 
-    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
-        """What the model is asked about the case."""
+    def render(self, case: Case, questions: Sequence[Question]) -> ModelPrompt:
+        """Build the prompt about the case."""
         if case.wording == "published":
             return published_prompt.render(case, questions, image_size=self.image_size)
         return prompt.render(case, questions, image_size=self.image_size)
 
-    def ask(self, ask: Ask) -> str | Reply:
-        """The model's words; or, where it did not answer to the end, how that counts."""
+    def ask(self, ask: ModelPrompt) -> str | Reply:
+        """Return the model's answer, or a reply that states why there is none."""
         return self.answer(ask).words
 
-    def answer(self, ask: Ask) -> ModelReply:
+    def answer(self, ask: ModelPrompt) -> ModelReply:
         """Ask the model; raises Failed where no answer came. Tokens are those of all attempts."""
         charged = [0, 0]
 
@@ -80,15 +80,15 @@ class RemoteJudge(RemoteModel[Client]):
 
         try:
             return replace(self.provider.call(call), tokens=(charged[0], charged[1]))
-        except Declined as declined:
+        except DeclinedError as declined:
             return ModelReply(refused(str(declined)), tokens=(charged[0], charged[1]))
         except Failed as failed:
             failed.tokens = (charged[0], charged[1])
             raise
 
     @abstractmethod
-    def send(self, client: Client, ask: Ask) -> Any:
-        """One call; the reply as it came."""
+    def send(self, client: Client, ask: ModelPrompt) -> Any:
+        """Make one call and return the raw reply."""
 
     @abstractmethod
     def used(self, reply: Any) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class RemoteJudge(RemoteModel[Client]):
 
     @abstractmethod
     def read(self, reply: Any) -> ModelReply:
-        """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
+        """Read a raw reply to a call or a batch line; raise Failed or DeclinedError."""
 
     def _count(self, tokens: tuple[int, int]) -> None:
         with self._lock:

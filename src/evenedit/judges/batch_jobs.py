@@ -30,12 +30,12 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
 from evenedit.core.records import Kind, Question, Status
-from evenedit.judges.asking import Asking, Speaker
 from evenedit.judges.cache import content_key
+from evenedit.judges.calling import CallPolicy, RemoteModelJudge
 from evenedit.judges.parsing import JobState, ModelReply
-from evenedit.judges.prompt import Ask
+from evenedit.judges.prompt import ModelPrompt
 from evenedit.providers.budget import Meter
-from evenedit.storage.store import Answered, BatchJob, Store
+from evenedit.storage.store import BatchJob, Store, StoredReply
 
 MOST_BYTES = 190_000_000
 """Of one job: OpenAI takes 200 MB, Gemini 2 GB."""
@@ -56,13 +56,13 @@ SLACK = 3600.0
 
 
 @runtime_checkable
-class BatchJudge(Speaker, Protocol):
+class BatchJudge(RemoteModelJudge, Protocol):
     """A judge whose provider takes batch jobs."""
 
     takes_batches: bool
 
-    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
-        """A call as a line of a job."""
+    def line(self, ident: str, ask: ModelPrompt) -> dict[str, Any]:
+        """Format a call as a line of a job."""
         ...
 
     def submit(self, lines: Path, tag: str) -> str:
@@ -70,15 +70,15 @@ class BatchJudge(Speaker, Protocol):
         ...
 
     def find(self, tag: str, since: float) -> str | None:
-        """The provider's id of the job that was begun under this tag; None if there is none."""
+        """Return the provider's id of the job submitted under this tag; None if there is none."""
         ...
 
     def look(self, job: str) -> JobState:
-        """How far a job is."""
+        """Return the state of a job."""
         ...
 
     def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
-        """What an ended job brought, by the ids of its lines."""
+        """Yield the replies of a finished job by the ids of its lines."""
         ...
 
     def clean(self, job: str, tag: str) -> None:
@@ -87,13 +87,13 @@ class BatchJudge(Speaker, Protocol):
 
 
 def takes_batches(judge: object) -> bool:
-    """Whether a judge can be asked by batch job."""
+    """Return whether a judge supports batch jobs."""
     return isinstance(judge, BatchJudge) and judge.takes_batches
 
 
 Key = tuple[str, str, str]
 """Rater, revision and request."""
-Asked = Mapping[Key, Sequence[Question]]
+QuestionsByKey = Mapping[Key, Sequence[Question]]
 """What the study asks."""
 
 
@@ -120,7 +120,7 @@ class Batches:
     def __init__(
         self,
         store: Store,
-        asking: Asking,
+        asking: CallPolicy,
         run_id: int,
         judges: Mapping[str, BatchJudge],
         prices: Mapping[str, Mapping[str, float]],
@@ -151,7 +151,7 @@ class Batches:
     # -- what is open --------------------------------------------------------------------------------------
 
     def waiting(self) -> set[Key]:
-        """What is asked in open jobs."""
+        """Return the keys that open jobs contain."""
         return {(job.rater, job.revision, ident) for job in self.store.open_jobs() for ident in job.items}
 
     def give_up(self, remotes: Iterable[str]) -> None:
@@ -162,7 +162,7 @@ class Batches:
                 raise EvenEditError(f"no open batch job is called '{remote}'; open: {', '.join(known) or 'none'}")
             self.store.end_job(known[remote].tag, "given up")
 
-    def _mine(self) -> list[BatchJob]:
+    def _open_jobs(self) -> list[BatchJob]:
         return [job for job in self.store.open_jobs() if job.rater in self.judges]
 
     def _recover(self, job: BatchJob) -> None:
@@ -180,20 +180,20 @@ class Batches:
 
     # -- collecting ----------------------------------------------------------------------------------------
 
-    def collect(self, asked: Asked) -> int:
+    def collect(self, questions: QuestionsByKey) -> int:
         """Store what ended jobs brought; returns how many ratings that were."""
         with self.store.one_by_one("batch"):
             self._clean_up()
-            return self._collect_all(asked)
+            return self._collect_all(questions)
 
-    def _collect_all(self, asked: Asked) -> int:
+    def _collect_all(self, questions: QuestionsByKey) -> int:
         count = 0
-        for job in self._mine():
+        for job in self._open_jobs():
             try:
                 if job.remote is None:
                     self._recover(job)
                 else:
-                    count += self._collect(job, job.remote, asked)
+                    count += self._collect(job, job.remote, questions)
             except Failed as failed:  # it stays open
                 log.info(f"batch job {job.remote or job.tag} cannot be looked at now: {failed}")
             except EvenEditError as error:
@@ -204,7 +204,7 @@ class Batches:
                 ) from None
         return count
 
-    def _collect(self, job: BatchJob, remote: str, asked: Asked) -> int:
+    def _collect(self, job: BatchJob, remote: str, questions: QuestionsByKey) -> int:
         judge = self.judges[job.rater]
         state = judge.look(remote)
         if not state.ended:
@@ -212,7 +212,7 @@ class Batches:
         results = dict(judge.results(remote))
         if not results and QUOTA.search(state.note) and self._turned_away(job, state.note):
             return 0
-        answers = list(self._answers(job, results, state, asked))
+        answers = list(self._answers(job, results, state, questions))
         self.store.save_answers(answers, self.run_id)
         self.store.end_job(job.tag, state.note, cleaned=False)
         self._clean_up()
@@ -225,20 +225,24 @@ class Batches:
         return len(answers)
 
     def _answers(
-        self, job: BatchJob, answered: Mapping[str, ModelReply | Failed], state: JobState, asked: Asked
-    ) -> Iterator[Answered]:
+        self,
+        job: BatchJob,
+        answered: Mapping[str, ModelReply | Failed],
+        state: JobState,
+        questions_by_key: QuestionsByKey,
+    ) -> Iterator[StoredReply]:
         for ident, content in job.items.items():
             answer = answered.get(ident) or Failed(
                 Failure.SERVER, f"the batch job ended without an answer ({state.note})"
             )
-            questions = asked.get((job.rater, job.revision, ident), ())
+            questions = questions_by_key.get((job.rater, job.revision, ident), ())
             if isinstance(answer, Failed):
                 reply = Reply(Status.FAILED, reason=f"Failed: {answer}")
             else:
                 self._count(job, answer)
                 reply = self.asking.keep(content, answer, questions, via="batch", job=job.remote or "")
             if questions:  # none where the study no longer asks this
-                yield Answered(ident, job.rater, job.revision, Kind.VLM, reply)
+                yield StoredReply(ident, job.rater, job.revision, Kind.VLM, reply)
 
     def _count(self, job: BatchJob, answered: ModelReply) -> None:
         for way, tokens in zip(("input", "output"), answered.tokens, strict=True):
@@ -260,14 +264,14 @@ class Batches:
     def _turned_away(self, job: BatchJob, why: str) -> bool:
         """Put what a job asked back, to be asked in smaller ones or by call; not where nothing smaller can be asked."""
         keys = [(job.rater, job.revision, ident) for ident in job.items]
-        open_ = [other for other in self._mine() if other.tag != job.tag]
+        open_ = [other for other in self._open_jobs() if other.tag != job.tag]
         room = (sum(len(other.items) for other in open_ if other.rater == job.rater) + len(keys)) // 2
         if not room and not open_:
             return False
         room = max(1, room)  # where other judges' jobs take up the quota, there is room when they have ended
         self._room[job.rater] = room
-        again = (self._items[key] for key in keys[::-1] if key in self._items)
-        self._left.setdefault((job.rater, job.revision), deque()).extendleft(again)
+        items = (self._items[key] for key in keys[::-1] if key in self._items)
+        self._left.setdefault((job.rater, job.revision), deque()).extendleft(items)
         if job.tag in self._costs:  # what an earlier run began, it counted
             self.asking.budget.take_back(len(keys))
             self._costs[job.tag].reserved = 0.0
@@ -310,18 +314,18 @@ class Batches:
                     left.clear()
 
     def _lines_free(self, rater: str) -> int:
-        """How many lines the next job of a judge may have."""
-        mine = [job for job in self._mine() if job.rater == rater]
-        if len(mine) >= MOST_OPEN:
+        """Return the number of lines that the next job of a judge may have."""
+        open_jobs = [job for job in self._open_jobs() if job.rater == rater]
+        if len(open_jobs) >= MOST_OPEN:
             return 0
         room = self._room.get(rater, MOST_LINES)
-        return min(MOST_LINES, room if rater not in self._room else room - sum(len(job.items) for job in mine))
+        return min(MOST_LINES, room if rater not in self._room else room - sum(len(job.items) for job in open_jobs))
 
     def _fill(self, rater: str, revision: str, left: deque[Item], lines: int) -> tuple[BatchJob, Path] | None:
         """Write the lines of the next job; None when nothing is left to ask, or the budget is spent."""
         judge, reserve = self.judges[rater], self.each.get(rater, 0.0)
-        asked: dict[str, str] = {}
-        known: list[Answered] = []
+        contents: dict[str, str] = {}
+        known: list[StoredReply] = []
         tag = f"evenedit-{uuid4().hex}"
         cost = self._costs[tag] = Cost()
         size = 0
@@ -332,28 +336,28 @@ class Batches:
                 content = content_key(rater, judge.parameters, ask)
                 ident = item.key[2]
                 if (reply := self.asking.known(content, item.questions)) is not None:
-                    known.append(Answered(ident, rater, revision, Kind.VLM, reply))
+                    known.append(StoredReply(ident, rater, revision, Kind.VLM, reply))
                 elif self.asking.budget.begin(reserve):
                     cost.reserved += reserve
-                    asked[ident] = content
+                    contents[ident] = content
                     size += file.write(json.dumps(judge.line(ident, ask)).encode() + b"\n")
                 else:
                     break
                 left.popleft()
-                if size >= MOST_BYTES or len(asked) >= lines:
+                if size >= MOST_BYTES or len(contents) >= lines:
                     break
         path = Path(file.name)
         self.store.save_answers(known, self.run_id)
-        if not asked:
+        if not contents:
             path.unlink()
             return None
-        return BatchJob(tag, rater, revision, asked, datetime.now(UTC)), path
+        return BatchJob(tag, rater, revision, contents, datetime.now(UTC)), path
 
     def _send(self, job: BatchJob, lines: Path) -> bool:
         """Send a job; return whether there may be room for another, or for a smaller one."""
         self.store.save_job(job, self.run_id)
         try:
-            remote = self._begun(job, lines)
+            remote = self._submit_once(job, lines)
         except Failed as failed:  # it may have begun all the same: the next run looks for it
             if failed.failure is Failure.RATE_LIMIT and self._turned_away(job, str(failed)):
                 return len(job.items) > 1
@@ -368,31 +372,31 @@ class Batches:
         log.info(f"batch job {remote}: {len(job.items):,} ratings of {job.rater} submitted")
         return True
 
-    def _begun(self, job: BatchJob, lines: Path) -> str:
+    def _submit_once(self, job: BatchJob, lines: Path) -> str:
         """Begin a job; before it is tried again, it is looked for, since a lost answer may hide a success."""
         judge, since = self.judges[job.rater], job.created.timestamp() - SLACK
         for attempt in range(ATTEMPTS - 1):
             try:
                 return judge.submit(lines, job.tag)
             except Failed as failed:
-                found = judge.find(job.tag, since)
-                if found is not None:
-                    return found
+                remote = judge.find(job.tag, since)
+                if remote is not None:
+                    return remote
                 time.sleep(failed.retry_after or 2.0**attempt)
         return judge.submit(lines, job.tag)
 
     # -- waiting -------------------------------------------------------------------------------------------
 
-    def wait(self, asked: Asked) -> None:
+    def wait(self, questions: QuestionsByKey) -> None:
         """Look at open jobs and send what is left until all have ended; stopped, the same command goes on from here."""
         pause = FIRST_LOOK
-        planned = sum(len(job.items) for job in self._mine()) + sum(map(len, self._left.values()))
+        planned = sum(len(job.items) for job in self._open_jobs()) + sum(map(len, self._left.values()))
         with Progress("batch", planned, note=self.meter.__str__) as progress:
-            while self._mine() or any(self._left.values()):
-                ended = self.collect(asked)
+            while self._open_jobs() or any(self._left.values()):
+                ended = self.collect(questions)
                 progress.advance(ended)
                 with self.store.one_by_one("batch"):
                     self._send_more()
-                if self._mine() or any(self._left.values()):
+                if self._open_jobs() or any(self._left.values()):
                     pause = FIRST_LOOK if ended else min(LAST_LOOK, pause * 1.5)
                     time.sleep(pause)

@@ -18,7 +18,7 @@ from evenedit.core.images import write_whole
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
 from evenedit.judges.parsing import ModelReply
-from evenedit.judges.prompt import Ask
+from evenedit.judges.prompt import ModelPrompt
 
 
 class ReplyCache:
@@ -28,19 +28,19 @@ class ReplyCache:
         self.folder = folder
 
     def find(self, key: str) -> tuple[ModelReply, str] | None:
-        """What was answered to this content, and when; None where it was never asked, or the file is damaged."""
+        """Return the stored reply to this content and its time; None if there is none or the file is damaged."""
         try:
-            kept = json.loads(self._path(key).read_bytes())
-            ended = kept["ended"]
-            words = kept["words"] if ended is None else Reply(Status(ended[0]), reason=ended[1], raw=ended[2])
-            return ModelReply(words, kept["model"], (kept["input"], kept["output"])), kept["obtained"]
+            stored = json.loads(self._path(key).read_bytes())
+            ended = stored["ended"]
+            words = stored["words"] if ended is None else Reply(Status(ended[0]), reason=ended[1], raw=ended[2])
+            return ModelReply(words, stored["model"], (stored["input"], stored["output"])), stored["obtained"]
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             return None
 
     def keep(self, key: str, answered: ModelReply) -> None:
         """Keep an answer; a refusal and an answer cut off are answers, too."""
         words = answered.words
-        kept = {
+        record = {
             "words": None if isinstance(words, Reply) else words,
             "ended": [words.status.value, words.reason, words.raw] if isinstance(words, Reply) else None,
             "model": answered.model,
@@ -50,14 +50,14 @@ class ReplyCache:
         }
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(kept).encode())
+        write_whole(path, json.dumps(record).encode())
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
 
-def content_key(rater: str, parameters: Mapping[str, Any], ask: Ask) -> str:
-    """Names what is asked and who is asked: the sha256 of it all."""
+def content_key(rater: str, parameters: Mapping[str, Any], ask: ModelPrompt) -> str:
+    """Return the SHA-256 of the prompt, the judge and its parameters."""
     parts = [part if isinstance(part, str) else ["image", hashlib.sha256(part).hexdigest()] for part in ask.parts]
     content = [rater, dict(parameters), ask.system, parts, ask.schema]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -30,8 +30,8 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question, Status
 from evenedit.core.settings import count
 from evenedit.judges.openai import OpenAIJudge
-from evenedit.judges.parsing import THOUGHT, ModelReply, Unreadable, find_objects, kept
-from evenedit.judges.prompt import Ask, pixels
+from evenedit.judges.parsing import THOUGHT, ModelReply, UnreadableError, find_objects, storable_text
+from evenedit.judges.prompt import ModelPrompt, pixels
 
 PARTS = ("_context_no_delimit_reasoning_first", "_prompts_0shot_two_image_edit_rule", "_prompts_0shot_tie_rule_SC")
 """What its question is made of, as the package names it."""
@@ -80,52 +80,52 @@ class EditScoreJudge(OpenAIJudge):
         return {**super().parameters, "editscore": digest(self.question), "score_range": self.score_range}
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
-        found = super().missing()
+        """List what is needed to use it and not installed."""
+        problems = super().missing()
         try:
             _texts()
         except EvenEditError as error:
-            found += error.problems
-        return found
+            problems += error.problems
+        return problems
 
-    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+    def render(self, case: Case, questions: Sequence[Question]) -> ModelPrompt:
         """Source and edited picture, then its question with the instruction."""
         if len(case.images) != 1 or case.other is not None or case.edited_first:
             raise EvenEditError("EditScore compares one source with one edit, in this order; it cannot be asked this")
         images = (pixels(case.images[0], self.image_size), pixels(case.edited, self.image_size))
-        return Ask("", (*images, self.question.replace("<instruction>", case.instruction)), {})
+        return ModelPrompt("", (*images, self.question.replace("<instruction>", case.instruction)), {})
 
     def read(self, reply: Any) -> ModelReply:
-        """A reply as it came, its number as an answer to the rubric's question."""
+        """Read a raw reply; its number answers the rubric's question."""
         answered = super().read(reply)
         return answered if isinstance(answered.words, Reply) else replace(answered, words=self.mapped(answered.words))
 
     def mapped(self, text: str) -> str | Reply:
-        """The reply as a judge of the rubric would have written it, its own words within; or why it cannot be read."""
+        """Convert the reply to the rubric's format, or state why it cannot be read."""
         try:
             success, reasons = self._read(text)
-        except Unreadable as problem:
-            return Reply(Status.UNPARSEABLE, reason=str(problem), raw=kept(text))
+        except UnreadableError as problem:
+            return Reply(Status.UNPARSEABLE, reason=str(problem), raw=storable_text(text))
         level = 1 + min(LEVELS - 1, math.floor(LEVELS * success / self.score_range))
-        whole = {"scores": {"edit_success": level}, "evidence_summary": reasons, "editscore": text}
-        return json.dumps(whole).replace(THOUGHT, THOUGHT.replace("/", "\\/"))  # inside a text it ends no thoughts
+        reply = {"scores": {"edit_success": level}, "evidence_summary": reasons, "editscore": text}
+        return json.dumps(reply).replace(THOUGHT, THOUGHT.replace("/", "\\/"))  # inside a text it ends no thoughts
 
     def _read(self, text: str) -> tuple[float, str]:
         """Its number for the edit's success, and its reasons."""
         first, *others = find_objects(text, ["score"])
         if any(other != first for other in others):
-            raise Unreadable(f"{1 + len(others)} answers that differ")
+            raise UnreadableError(f"{1 + len(others)} answers that differ")
         scores = first.get("score")
         if not isinstance(scores, list) or len(scores) != 2:
-            raise Unreadable("score is not a list of two numbers")
+            raise UnreadableError("score is not a list of two numbers")
         if any(type(s) not in (int, float) or not 0 <= s <= self.score_range for s in scores):
-            raise Unreadable(f"score is not two numbers from 0 to {self.score_range}")
+            raise UnreadableError(f"score is not two numbers from 0 to {self.score_range}")
         reasons = first.get("reasoning")
         return float(scores[0]), reasons if isinstance(reasons, str) else ""
 
 
 def _texts() -> dict[str, str]:
-    """The package's texts by name, read from its file without running it."""
+    """Read the package's texts by name from its file without running it."""
     needed = EvenEditError(
         "judge kind 'editscore' asks in the words of the package of that name. Try: pip install --no-deps editscore"
     )

@@ -15,9 +15,10 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Reply
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
-from evenedit.judges.parsing import Unreadable, find_objects, kept
-from evenedit.judges.prompt import Ask, pixels, text_object
-from evenedit.simulation.portraits.portrait import Portrait, portrait_of
+from evenedit.judges.parsing import UnreadableError, find_objects, storable_text
+from evenedit.judges.prompt import ModelPrompt, pixels, text_object
+from evenedit.simulation.portraits.portrait import portrait_of
+from evenedit.simulation.portraits.traits import Portrait
 
 VERSION = "1"
 """Raised with every change of the extraction's wording or checks."""
@@ -139,7 +140,7 @@ class VLMExtractor:
         kinds: dict[str, type[OpenAIJudge | GeminiJudge]] = {"openai": OpenAIJudge, "gemini": GeminiJudge}
         if provider not in kinds:
             raise EvenEditError(f"setting 'provider' is '{provider}'; it must be 'openai' or 'gemini'")
-        self.words: Callable[[Ask, int], str | Reply] = lambda ask, _number: self.model.ask(ask)
+        self.words: Callable[[ModelPrompt, int], str | Reply] = lambda ask, _number: self.model.ask(ask)
         """How the model is asked for the words of one try, by its number: a run puts its budget and cache here."""
         self.model = kinds[provider](
             model=model,
@@ -157,7 +158,7 @@ class VLMExtractor:
         return self.model.tokens
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """List what is needed to use it and not installed."""
         return self.model.missing()
 
     def extract(self, image: Image) -> FeaturePrompt:
@@ -165,7 +166,7 @@ class VLMExtractor:
         picture = pixels(image, self.model.image_size)
         feature, problems = FeaturePrompt(""), ""
         for number in range(TRIES):
-            answered = self.words(_asked(picture, problems, self.prompt), number)
+            answered = self.words(_describe_request(picture, problems, self.prompt), number)
             if isinstance(answered, Reply):
                 return FeaturePrompt("", flags=(f"{answered.status}: {answered.reason}",))
             feature, problems = _read(answered)
@@ -174,35 +175,35 @@ class VLMExtractor:
         return feature
 
 
-def _asked(picture: bytes, problems: str, prompt: str) -> Ask:
+def _describe_request(picture: bytes, problems: str, prompt: str) -> ModelPrompt:
     fields = _DIMENSIONS | {"identity_prompt": f'{_PROMPT}; it starts with "{OPENING}"'}
     if prompt == "published":
         listing = PUBLISHED + (f"\n\nAn earlier description could not be used: {problems}." if problems else "")
-        return Ask("Answer with one JSON object and nothing else.", (picture, listing), text_object(fields))
+        return ModelPrompt("Answer with one JSON object and nothing else.", (picture, listing), text_object(fields))
     form = ["Describe the person in the image as a JSON object with these texts, in this order:"]
     form += [f'"{name}": {note}' for name, note in fields.items()]
     if problems:
         form.append(f"An earlier description could not be used: {problems}. Avoid this.")
-    return Ask(_SYSTEM, ("Image 1", picture, "\n".join(form)), text_object(fields))
+    return ModelPrompt(_SYSTEM, ("Image 1", picture, "\n".join(form)), text_object(fields))
 
 
 def _read(text: str) -> tuple[FeaturePrompt, str]:
-    """The description with its flags, and its problems as words for the model, which repeat no label."""
+    """Return the description with its flags, and its problems in words for the model."""
     names = [*_DIMENSIONS, "identity_prompt"]
     try:
         answered, *others = find_objects(text, names)
         if any(other != answered for other in others):
-            raise Unreadable(f"{1 + len(others)} answers that differ")
+            raise UnreadableError(f"{1 + len(others)} answers that differ")
         if absent := [name for name in names if not isinstance(answered.get(name), str)]:
-            raise Unreadable(f"{', '.join(absent)}: not there, or not a text")
-    except Unreadable as problem:
+            raise UnreadableError(f"{', '.join(absent)}: not there, or not a text")
+    except UnreadableError as problem:
         return FeaturePrompt("", flags=(f"unparseable: {problem}",)), f"it was unreadable ({problem})"
-    texts = {name: kept(" ".join(answered[name].split())) for name in names}
+    texts = {name: storable_text(" ".join(answered[name].split())) for name in names}
     prompt = texts.pop("identity_prompt").replace("’", "'")
     shade = re.split(r"\W", texts["skin_tone"])[0]  # a bare colour as the skin tone is a label too
     labels = label_words(*texts.values(), prompt, f"{shade} skin")
     note = [f"it has words for {kind}" for kind in labels]
-    flags = [f"words for {kind}: {', '.join(found)}" for kind, found in labels.items()]
+    flags = [f"words for {kind}: {', '.join(matches)}" for kind, matches in labels.items()]
     form = list(_form_problems(prompt, texts["skin_tone"]))
     return FeaturePrompt(prompt, texts, (*flags, *form)), "; ".join([*note, *form])
 
@@ -219,16 +220,16 @@ def _form_problems(prompt: str, skin_tone: str) -> Iterator[str]:
 
 
 def label_words(*texts: str) -> dict[str, list[str]]:
-    """The words that classify a person, in lower case, by what they tell; empty if there are none."""
-    found = {
+    """Return the words that classify a person, in lower case, by kind; empty if there are none."""
+    words_by_kind = {
         kind: sorted({m.group().lower() for text in texts for m in words.finditer(text)})
         for kind, words in _LABELS.items()
     }
-    return {kind: words for kind, words in found.items() if words}
+    return {kind: words for kind, words in words_by_kind.items() if words}
 
 
 def extractor_id(kind: str, settings: Mapping[str, object]) -> str:
-    """Names an extractor, its wording and its settings."""
+    """Return an id of an extractor, its wording and its settings."""
     return f"{kind}-{digest([VERSION, dict(settings)])[:8]}"
 
 

@@ -17,9 +17,10 @@ from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Reply
 from evenedit.core.settings import choice, count
 from evenedit.judges.base import STRANGE, RemoteJudge
-from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
-from evenedit.judges.prompt import Ask
+from evenedit.judges.parsing import JobState, ModelReply, cut_off, model_name, read_lines, refused
+from evenedit.judges.prompt import ModelPrompt
 from evenedit.providers.calls import POLICY
+from evenedit.providers.messages import join_messages
 from evenedit.providers.remote import GeminiModel
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             **self.knobs,
         }
 
-    def send(self, client: Client, ask: Ask) -> Any:
-        """One call; the reply as it came: the SDK's own reading drops finishMessage."""
+    def send(self, client: Client, ask: ModelPrompt) -> Any:
+        """Make one call and return the raw reply: the SDK's parser drops finishMessage."""
         from google.genai.types import Content, GenerateContentConfig, Part, ThinkingConfig
 
         parts = [
@@ -95,17 +96,17 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
         return usage.get("promptTokenCount") or 0, answered
 
     def read(self, reply: Any) -> ModelReply:
-        """A reply as it came, whether to a call or to a line of a batch job; raises Failed."""
+        """Read a raw reply to a call or a batch line; raise Failed."""
         try:
             words = _concluded(reply)
-            return ModelReply(words, named(reply.get("modelVersion")), self.used(reply))
+            return ModelReply(words, model_name(reply.get("modelVersion")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
     # -- batch jobs: by file, since inlined replies come back in any order and without a key ----------------
 
-    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
-        """A call as a line of a batch job."""
+    def line(self, ident: str, ask: ModelPrompt) -> dict[str, Any]:
+        """Format a call as a line of a batch job."""
         parts = [
             {"text": part}
             if isinstance(part, str)
@@ -125,7 +126,6 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
 
     def submit(self, lines: Path, tag: str) -> str:
         """Begin a batch job, tried once; returns the provider's id of it."""
-
         from google.genai.errors import ClientError
 
         def begin(client: Client) -> str:
@@ -145,7 +145,7 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
         return self.provider.call(begin, attempts=1)
 
     def find(self, tag: str, since: float) -> str | None:
-        """The job that was begun under this tag, not before `since` (seconds since 1970); None if there is none."""
+        """Return the job submitted under this tag, not before `since` (seconds since 1970); None if there is none."""
 
         def look(client: Client) -> str | None:
             for job in client.batches.list(config={"page_size": 100}):  # newest first
@@ -158,15 +158,15 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
         return self.provider.call(look)
 
     def look(self, job: str) -> JobState:
-        """How far a job is."""
-        found = self.provider.call(lambda client: client.batches.get(name=job))
-        state = found.state.name.removeprefix("JOB_STATE_") if found.state else "unknown"
-        return JobState(state in ENDED, state.lower() + (f": {found.error.message}" if found.error else ""))
+        """Return the state of a job."""
+        batch = self.provider.call(lambda client: client.batches.get(name=job))
+        state = batch.state.name.removeprefix("JOB_STATE_") if batch.state else "unknown"
+        return JobState(state in ENDED, state.lower() + (f": {batch.error.message}" if batch.error else ""))
 
     def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
-        """What an ended job brought, by the ids of its lines."""
-        found = self.provider.call(lambda client: client.batches.get(name=job))
-        name = found.dest.file_name if found.dest else None
+        """Yield the replies of a finished job by the ids of its lines."""
+        batch = self.provider.call(lambda client: client.batches.get(name=job))
+        name = batch.dest.file_name if batch.dest else None
         if name:
             content = self.provider.call(lambda client: client.files.download(file=name))
             for line in read_lines(content):
@@ -174,10 +174,10 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
 
     def clean(self, job: str, tag: str) -> None:
         """Delete the files of an ended job: what was asked, pictures among it, and the answers."""
-        found = self.provider.call(lambda client: client.batches.get(name=job))
-        answers = [found.dest.file_name] if found.dest and found.dest.file_name else []
-        asked = self.provider.call(lambda client: [f.name for f in client.files.list() if f.display_name == tag])
-        for file in (*asked, *answers):
+        batch = self.provider.call(lambda client: client.batches.get(name=job))
+        answers = [batch.dest.file_name] if batch.dest and batch.dest.file_name else []
+        inputs = self.provider.call(lambda client: [f.name for f in client.files.list() if f.display_name == tag])
+        for file in (*inputs, *answers):
             self.provider.call(partial(_delete, str(file)))
 
     def _from_line(self, line: Mapping[str, Any]) -> ModelReply | Failed:
@@ -203,19 +203,15 @@ def _delete(file: str, client: Client) -> None:
 def _concluded(reply: Mapping[str, Any]) -> str | Reply:
     feedback = reply.get("promptFeedback") or {}
     if feedback.get("blockReason"):
-        return refused(_told(f"prompt blocked, {feedback['blockReason']}", feedback.get("blockReasonMessage")))
+        return refused(join_messages(f"prompt blocked, {feedback['blockReason']}", feedback.get("blockReasonMessage")))
     candidate: Mapping[str, Any] = next(iter(reply.get("candidates") or []), {})
     parts = (candidate.get("content") or {}).get("parts") or []
     text = "".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
     ending = candidate.get("finishReason") or "no finish reason"
     if ending in POLICY:
-        return refused(_told(ending, candidate.get("finishMessage")), text)
+        return refused(join_messages(ending, candidate.get("finishMessage")), text)
     if ending == "MAX_TOKENS":
         return cut_off(text)
     if not text and ending != "STOP":
-        raise Failed(Failure.SERVER, _told("no answer in the reply", ending, candidate.get("finishMessage")))
+        raise Failed(Failure.SERVER, join_messages("no answer in the reply", ending, candidate.get("finishMessage")))
     return text
-
-
-def _told(*parts: str | None) -> str:
-    return ": ".join(part.strip() for part in parts if part and part.strip())

@@ -21,8 +21,8 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.log import log
 from evenedit.core.settings import choice, count, text
 from evenedit.judges.base import STRANGE, RemoteJudge
-from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
-from evenedit.judges.prompt import Ask
+from evenedit.judges.parsing import JobState, ModelReply, cut_off, model_name, read_lines, refused
+from evenedit.judges.prompt import ModelPrompt
 from evenedit.judges.servers import (
     AUTO,
     GUIDED_JSON,
@@ -31,9 +31,10 @@ from evenedit.judges.servers import (
     STRUCTURED_OUTPUTS,
     chat_form,
     responses_form,
-    way_of,
+    structured_mode,
 )
-from evenedit.providers.calls import DECLINING, Declined
+from evenedit.judges.structured_output import Send, strictest_mode
+from evenedit.providers.calls import DECLINING, DeclinedError
 from evenedit.providers.remote import OpenAIModel
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         super().__init__(model=model, **shared)
         self.api = api
         self.structured: bool | str = (True if server is None else AUTO) if structured is None else structured
-        way = way_of(self.structured)
+        way = structured_mode(self.structured)
         if api == "responses" and way in (STRUCTURED_OUTPUTS, GUIDED_JSON):
             raise EvenEditError(f"setting 'structured' is '{way}', which api = 'responses' does not have; use 'chat'")
         self.knobs = _knobs(reasoning_effort, max_tokens, detail, service_tier, extra_body)
@@ -98,11 +99,11 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             **self.knobs,
         }
 
-    def send(self, client: OpenAI, ask: Ask) -> Any:
-        """One call; the reply as it came: the SDK's own reading trusts look-alike endpoints to be complete."""
+    def send(self, client: OpenAI, ask: ModelPrompt) -> Any:
+        """Make one call and return the raw reply: the SDK's parser requires fields that compatible servers omit."""
         if self._way is None:
             with self._finding:  # once, whoever comes first
-                self._way = self._way or self._find_way(client)
+                self._way = self._way or self._strictest_mode(client)
         return self.post(client, self.body(ask, self._way))
 
     def post(self, client: OpenAI, body: Mapping[str, Any]) -> Any:
@@ -116,11 +117,18 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             _raise_policy(getattr(error, "body", None))
             raise
 
-    def _find_way(self, client: OpenAI) -> str:
-        """The strictest way in which this endpoint holds an answer to a schema."""
-        from evenedit.judges.probe import find_way
+    def sender(self, client: OpenAI) -> Send:
+        """Return a function that sends a question in a mode of structured output and returns the words answered."""
 
-        way = find_way(self, client)
+        def send(ask: ModelPrompt, mode: str) -> str:
+            words = self.read(self.post(client, self.body(ask, mode))).words
+            return words if isinstance(words, str) else words.raw
+
+        return send
+
+    def _strictest_mode(self, client: OpenAI) -> str:
+        """Return the strictest way in which this endpoint holds an answer to a schema."""
+        way = strictest_mode(self.sender(client))
         log.info(f'{self.model}: a probe found structured = "{way}"; write it into study.toml to keep it so')
         return way
 
@@ -133,23 +141,22 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         )
 
     def read(self, reply: Any) -> ModelReply:
-        """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
+        """Read a raw reply to a call or a batch line; raise Failed or DeclinedError."""
         try:
             _raise_error(reply.get("error"))
             words = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
-            return ModelReply(words, named(reply.get("model"), reply.get("system_fingerprint")), self.used(reply))
+            return ModelReply(words, model_name(reply.get("model"), reply.get("system_fingerprint")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
     # -- batch jobs ----------------------------------------------------------------------------------------
 
-    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
-        """A call as a line of a batch job."""
+    def line(self, ident: str, ask: ModelPrompt) -> dict[str, Any]:
+        """Format a call as a line of a batch job."""
         return {"custom_id": ident, "method": "POST", "url": self._endpoint, "body": self.body(ask)}
 
     def submit(self, lines: Path, tag: str) -> str:
         """Begin a batch job, tried once; returns the provider's id of it."""
-
         from openai import APIStatusError
 
         def begin(client: OpenAI) -> str:
@@ -168,7 +175,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         return self.provider.call(begin, attempts=1)
 
     def find(self, tag: str, since: float) -> str | None:
-        """The job that was begun under this tag, not before `since` (seconds since 1970); None if there is none."""
+        """Return the job submitted under this tag, not before `since` (seconds since 1970); None if there is none."""
 
         def look(client: OpenAI) -> str | None:
             for job in client.batches.list(limit=100):  # newest first
@@ -181,15 +188,15 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         return self.provider.call(look)
 
     def look(self, job: str) -> JobState:
-        """How far a job is."""
-        found = self.provider.call(lambda client: client.batches.retrieve(job))
-        note = [found.status, *(str(e.message) for e in (found.errors and found.errors.data) or [])]
-        return JobState(found.status in ENDED, ": ".join(note))
+        """Return the state of a job."""
+        batch = self.provider.call(lambda client: client.batches.retrieve(job))
+        note = [batch.status, *(str(e.message) for e in (batch.errors and batch.errors.data) or [])]
+        return JobState(batch.status in ENDED, ": ".join(note))
 
     def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
-        """What an ended job brought, by the ids of its lines."""
-        found = self.provider.call(lambda client: client.batches.retrieve(job))
-        for file in (found.output_file_id, found.error_file_id):
+        """Yield the replies of a finished job by the ids of its lines."""
+        batch = self.provider.call(lambda client: client.batches.retrieve(job))
+        for file in (batch.output_file_id, batch.error_file_id):
             if file:  # empty where there is none
                 text = self.provider.call(lambda client, file=file: client.files.content(file).text)  # type: ignore[misc]
                 for line in read_lines(text):
@@ -197,8 +204,8 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
 
     def clean(self, job: str, tag: str) -> None:
         """Delete the files of an ended job: what was asked, pictures among it, and the answers."""
-        found = self.provider.call(lambda client: client.batches.retrieve(job))
-        for file in (found.input_file_id, found.output_file_id, found.error_file_id):
+        batch = self.provider.call(lambda client: client.batches.retrieve(job))
+        for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
             if file:
                 self.provider.call(partial(_delete, file))
 
@@ -209,7 +216,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             if response["status_code"] != 200:
                 _raise_error(response["body"]["error"])
             return self.read(response["body"])
-        except Declined as declined:
+        except DeclinedError as declined:
             return ModelReply(refused(str(declined)))
         except Failed as failed:
             return failed
@@ -220,8 +227,8 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     def _endpoint(self) -> str:
         return "/v1/chat/completions" if self.api == "chat" else "/v1/responses"
 
-    def body(self, ask: Ask, way: str | None = None) -> dict[str, Any]:
-        """The request, as the chosen API takes it."""
+    def body(self, ask: ModelPrompt, way: str | None = None) -> dict[str, Any]:
+        """Build the request for the chosen API."""
         way = way or self._way or JSON_SCHEMA
         detail, effort, limit, tier = (
             self.knobs.get(name) for name in ("detail", "reasoning_effort", "max_tokens", "service_tier")
@@ -232,7 +239,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             content = [_chat_part(part, detail) for part in ask.parts]
             system = [{"role": "system", "content": ask.system}] if ask.system else []
             # Portraits and answers about them are not to be kept by the provider; look-alikes may not know the word.
-            kept = {} if self.base_url else {"store": False}
+            storage = {} if self.base_url else {"store": False}
             if effort is not None:
                 shared["reasoning_effort"] = effort
             if limit is not None:  # OpenAI's newer word for it is not known to every look-alike
@@ -241,7 +248,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             return {
                 "model": self.model,
                 "messages": messages,
-                **kept,
+                **storage,
                 **shared,
                 **chat_form(way, ask.schema),
                 **extra,
@@ -251,10 +258,10 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             shared["reasoning"] = {"effort": effort}
         if limit is not None:
             shared["max_output_tokens"] = limit
-        told = {"instructions": ask.system} if ask.system else {}
+        instructions = {"instructions": ask.system} if ask.system else {}
         return {
             "model": self.model,
-            **told,
+            **instructions,
             "input": [message],
             "store": False,
             **shared,
@@ -270,20 +277,20 @@ def _knobs(
     service_tier: str | None,
     extra_body: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """The settings that are set, checked as far as every provider agrees on them."""
-    given: dict[str, Any] = {}
+    """Return the settings that are set, checked as far as every provider agrees on them."""
+    settings: dict[str, Any] = {}
     for name, value in (("reasoning_effort", reasoning_effort), ("service_tier", service_tier)):
         if value is not None:
-            given[name] = text(name, value)
+            settings[name] = text(name, value)
     if max_tokens is not None:
-        given["max_tokens"] = count("max_tokens", max_tokens)
+        settings["max_tokens"] = count("max_tokens", max_tokens)
     if detail is not None:
-        given["detail"] = choice("detail", detail, "auto", "low", "high", "original")
+        settings["detail"] = choice("detail", detail, "auto", "low", "high", "original")
     if extra_body is not None:
         if not isinstance(extra_body, Mapping):
             raise EvenEditError(f"setting 'extra_body' is {extra_body!r}; it must be a table of further fields")
-        given["extra_body"] = dict(extra_body)
-    return given
+        settings["extra_body"] = dict(extra_body)
+    return settings
 
 
 def _delete(file: str, client: OpenAI) -> None:
@@ -311,13 +318,13 @@ def _responses_part(part: str | bytes, detail: str | None) -> dict[str, Any]:
 
 
 def _raise_policy(error: Any) -> None:
-    """A refusal that arrives as an error."""
+    """Raise DeclinedError if an error is a refusal."""
     if isinstance(error, Mapping) and error.get("code") in DECLINING:
-        raise Declined(f"{error['code']}: {error.get('message')}")
+        raise DeclinedError(f"{error['code']}: {error.get('message')}")
 
 
 def _raise_error(error: Any) -> None:
-    """An error under status 200: of a failed response, or of a router whose own provider failed."""
+    """Raise an error that arrived under status 200, from a failed response or a router."""
     if error:
         _raise_policy(error)
         limited = error.get("code") in ("rate_limit_exceeded", 429)

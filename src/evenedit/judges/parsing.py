@@ -28,7 +28,7 @@ THOUGHT = "</think>"
 """Ends the thoughts that some open models write before their answer."""
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """Why a reply cannot be read."""
 
 
@@ -44,14 +44,14 @@ class ModelReply:
     """In and out, by the provider's own count."""
 
     def conclude(self, questions: Sequence[Question]) -> Reply:
-        """The reply to the questions, with its origin."""
+        """Return the reply to the questions, with its origin."""
         reply = self.words if isinstance(self.words, Reply) else parse(self.words, questions)
         return replace(reply, origin={"model": self.model, "input": self.tokens[0], "output": self.tokens[1]})
 
 
-def named(*parts: Any) -> str:
-    """What a model calls itself, with the set-up it ran on where the provider tells."""
-    return " ".join(kept(part)[:200] for part in parts if isinstance(part, str) and part)
+def model_name(*parts: Any) -> str:
+    """Join the model name and the system fingerprint that a provider reports."""
+    return " ".join(storable_text(part)[:200] for part in parts if isinstance(part, str) and part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class JobState:
 
 
 def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
-    """The lines of a batch job's results; what is no JSON object answers nothing."""
+    """Yield the JSON objects of a batch job's results; skip other lines."""
     for line in text.splitlines():
         with suppress(ValueError):
             answered = json.loads(line)
@@ -73,65 +73,65 @@ def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
 
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
-    """The values a reply gives to the questions, or why it cannot be read; the raw text is kept either way."""
-    raw = kept(text)
+    """Return the values that a reply gives to the questions, or why it cannot be read; keep the raw text."""
+    raw = storable_text(text)
     try:
-        found = find_objects(text, [question.id for question in questions])
-        answers = [{q.id: _value(_scores(each), q) for q in questions} for each in found]
+        objects = find_objects(text, [question.id for question in questions])
+        answers = [{q.id: _value(_scores(each), q) for q in questions} for each in objects]
         values = answers[0]
         if any(other != values for other in answers[1:]):
-            raise Unreadable(f"{len(answers)} answers that differ")
-        left_open = all(q.cannot_tell and q.id in _scores(found[0]) for q in questions)
+            raise UnreadableError(f"{len(answers)} answers that differ")
+        left_open = all(q.cannot_tell and q.id in _scores(objects[0]) for q in questions)
         if all(value is None for value in values.values()) and not left_open:
-            raise Unreadable("no question is answered")
-    except Unreadable as problem:
+            raise UnreadableError("no question is answered")
+    except UnreadableError as problem:
         return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)
-    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw)
+    return Reply(Status.SCORED, values, _confidence(objects[0], questions), raw=raw)
 
 
 def refused(reason: str, raw: str = "") -> Reply:
-    """The provider's explicit no, in its own words."""
-    return Reply(Status.REFUSED, reason=kept(reason)[:1000], raw=kept(raw))
+    """Return a reply for an explicit refusal, with the provider's words."""
+    return Reply(Status.REFUSED, reason=storable_text(reason)[:1000], raw=storable_text(raw))
 
 
 def cut_off(raw: str) -> Reply:
-    """An answer that the provider did not let the model finish: it may look whole, and is not read."""
-    return Reply(Status.UNPARSEABLE, reason="the answer was cut off at the limit of tokens", raw=kept(raw))
+    """Return a reply for an answer that was cut off; it is not parsed even if it looks complete."""
+    return Reply(Status.UNPARSEABLE, reason="the answer was cut off at the limit of tokens", raw=storable_text(raw))
 
 
-def kept(text: str) -> str:
-    """The reply as it can be stored: what no database takes is replaced, what is too long is cut and says so."""
+def storable_text(text: str) -> str:
+    """Return the reply in a storable form: invalid characters replaced, long texts cut with a note."""
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[cut here; {len(text):,} characters in all]"
     return cut.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
 
 
 def find_objects(text: str, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Every outermost JSON object that has one of the keys, in itself or under "scores"; at least one."""
+    """Return every outermost JSON object that has one of the keys, directly or under "scores"; at least one."""
     if len(text) > LONGEST:
-        raise Unreadable(f"the reply is too long ({len(text):,} characters)")
+        raise UnreadableError(f"the reply is too long ({len(text):,} characters)")
     text = text.rpartition(THOUGHT)[2]
     if not text.strip():
-        raise Unreadable("the reply is empty")
-    found = []
+        raise UnreadableError("the reply is empty")
+    objects = []
     for span in _spans(text):
         try:
             answered = _unwrapped(json.loads(span, object_pairs_hook=_unrepeated, parse_constant=_no_constant), keys)
-        except (ValueError, RecursionError, Unreadable) as error:
+        except (ValueError, RecursionError, UnreadableError) as error:
             if any(f'"{key}"' in span for key in ("scores", *keys)):  # an answer, if a broken one
-                raise Unreadable(f"broken JSON ({str(error)[:200]})") from None
+                raise UnreadableError(f"broken JSON ({str(error)[:200]})") from None
             continue  # braces in prose
         if answered is not None:
-            found.append(answered)
-    if not found:
-        raise Unreadable("no JSON object with the answers")
-    return found
+            objects.append(answered)
+    if not objects:
+        raise UnreadableError("no JSON object with the answers")
+    return objects
 
 
 def evidence_of(raw: str) -> tuple[str, dict[str, str]]:
-    """The summary of the evidence and the observations in a reply; empty where it has none or cannot be read."""
+    """Return the evidence summary and the observations of a reply; empty if there are none."""
     try:
         answer = find_objects(raw, QUESTION_IDS)[0]
-    except Unreadable:
+    except UnreadableError:
         return "", {}
     summary, seen = answer.get("evidence_summary"), answer.get("observations")
     texts = {str(k): str(v) for k, v in seen.items() if v not in (None, "")} if isinstance(seen, Mapping) else {}
@@ -139,7 +139,7 @@ def evidence_of(raw: str) -> tuple[str, dict[str, str]]:
 
 
 def _spans(text: str) -> Iterable[str]:
-    """What stands between outermost braces, quoted braces apart."""
+    """Yield the texts between outermost braces, ignoring quoted braces."""
     depth, start, quoted, escaped = 0, 0, False, False
     for at, sign in enumerate(text):
         if escaped:
@@ -157,22 +157,22 @@ def _spans(text: str) -> Iterable[str]:
             if not depth:
                 yield text[start : at + 1]
     if depth:
-        raise Unreadable("the JSON is cut off: a brace is not closed")
+        raise UnreadableError("the JSON is cut off: a brace is not closed")
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = dict(pairs)
     if len(names) < len(pairs):
-        raise Unreadable("the same key twice")
+        raise UnreadableError("the same key twice")
     return names
 
 
 def _no_constant(name: str) -> None:
-    raise Unreadable(f"{name} is not JSON")
+    raise UnreadableError(f"{name} is not JSON")
 
 
 def _unwrapped(answered: Any, keys: Sequence[str]) -> dict[str, Any] | None:
-    """The object that holds the answers, which may be the only content of another."""
+    """Return the object that holds the answers, which may be nested in another."""
     while isinstance(answered, dict):
         if "scores" in answered or any(key in answered for key in keys):
             return answered
@@ -183,7 +183,7 @@ def _unwrapped(answered: Any, keys: Sequence[str]) -> dict[str, Any] | None:
 def _scores(answered: Mapping[str, Any]) -> Mapping[str, Any]:
     scores = answered.get("scores", answered)
     if not isinstance(scores, Mapping):
-        raise Unreadable(f"scores is {_shown(scores)}, not an object")
+        raise UnreadableError(f"scores is {_abbreviate(scores)}, not an object")
     return scores
 
 
@@ -194,14 +194,16 @@ def _value(scores: Mapping[str, Any], question: Question) -> int | None:
     if question.sided == "choice":
         if answered in question.labels:
             return question.labels.index(answered) + 1
-        raise Unreadable(f"{question.id} is {_shown(answered)}, not one of {', '.join(question.labels)}")
+        raise UnreadableError(f"{question.id} is {_abbreviate(answered)}, not one of {', '.join(question.labels)}")
     if type(answered) is not int or not 1 <= answered <= len(question.labels):  # bool is an int to isinstance
-        raise Unreadable(f"{question.id} is {_shown(answered)}, not a whole number from 1 to {len(question.labels)}")
+        raise UnreadableError(
+            f"{question.id} is {_abbreviate(answered)}, not a whole number from 1 to {len(question.labels)}"
+        )
     return answered
 
 
 def _confidence(answered: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
-    """How sure the reply says it is, per question, where it says so from 0 to 1."""
+    """Return the stated confidence per question where it is between 0 and 1."""
     sure = answered.get("confidence")
     return {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))} if isinstance(sure, Mapping) else {}
 
@@ -210,7 +212,7 @@ def _is_share(answered: Any) -> bool:
     return isinstance(answered, int | float) and not isinstance(answered, bool) and 0 <= answered <= 1
 
 
-def _shown(answered: Any) -> str:
-    """A value as the reply had it, shortened, in plain ASCII."""
+def _abbreviate(answered: Any) -> str:
+    """Return a value of the reply, shortened, in plain ASCII."""
     text = "a nested value" if isinstance(answered, dict | list) else json.dumps(answered)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -59,7 +59,7 @@ _OUTPUT_OBSERVATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelPrompt:
     """One question to a vision-language model, in no provider's format."""
 
     system: str
@@ -69,20 +69,20 @@ class Ask:
     """What the answer must look like: a JSON schema in which every property is required."""
 
 
-def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Ask:
+def render(case: Case, questions: Sequence[Question], *, image_size: int) -> ModelPrompt:
     """Put a case and its questions into words and pixels; no image side is longer than `image_size`."""
     parts: list[str | bytes] = []
-    for name, image in shown(case):
+    for name, image in image_parts(case):
         parts += [name, pixels(image, image_size)]
     observations = _OUTPUT_OBSERVATIONS if case.other else _PAIR_OBSERVATIONS if len(case.images) > 1 else _OBSERVATIONS
     text = [
         f"The edit instruction was:\n{case.instruction}",
-        *_told(case),
+        *_label_note(case),
         "Questions:",
-        *(worded(question, case.prompt) for question in questions),
+        *(question_text(question, case.prompt) for question in questions),
         _form(questions, observations),
     ]
-    return Ask(_SYSTEM, (*parts, "\n\n".join(text)), _schema(questions, observations))
+    return ModelPrompt(_SYSTEM, (*parts, "\n\n".join(text)), _schema(questions, observations))
 
 
 def check_settings(temperature: float | None, image_size: int) -> None:
@@ -94,7 +94,7 @@ def check_settings(temperature: float | None, image_size: int) -> None:
 
 
 def pixels(image: Image.Image, longest: int) -> bytes:
-    """The image as PNG without any note, scaled down where a side is longer than `longest`."""
+    """Return the image as PNG without metadata, scaled down if a side is longer than `longest`."""
     scale = longest / max(image.size)
     if scale < 1:
         size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
@@ -103,19 +103,19 @@ def pixels(image: Image.Image, longest: int) -> bytes:
 
 
 def text_object(fields: dict[str, str]) -> dict[str, Any]:
-    """The schema of an object of texts, each with what it is to say."""
+    """Return the schema of an object of texts, each with a description."""
     return object_schema({name: {"type": "string", "description": note} for name, note in fields.items()})
 
 
 def prompt_hash(*, edited_first: bool = False, rubric: str = "default") -> str:
-    """Names the wording, rubric included: ratings under different hashes are not of one judge."""
+    """Hash the wording and the rubric: ratings under different hashes are not of one judge."""
     questions = WORDINGS[rubric]
     image = Image.new("RGB", (1, 1))
     one = Prompt("", "", "")
     aged = Prompt("", "", "", target_years=1)
     two = Prompt("", "", "", occupation="", coded_gender="")
     labels = {"": ""}
-    asked = [
+    prompts = [
         render(replace(case, edited_first=edited_first), asked_of, image_size=1)
         for case, asked_of in (
             (Case([image], image, one, "", labels), [questions[axis] for axis in AXES]),
@@ -124,12 +124,12 @@ def prompt_hash(*, edited_first: bool = False, rubric: str = "default") -> str:
             (Case([image], image, one, "", other=image), [IDENTITY]),
         )
     ]
-    words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in asked]
+    words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in prompts]
     return digest([VERSION, words])
 
 
-def shown(case: Case) -> list[tuple[str, Image.Image]]:
-    """The pictures in their order, each with its name."""
+def image_parts(case: Case) -> list[tuple[str, Image.Image]]:
+    """Return the pictures in their order, each with its name."""
     if len(case.images) == 1:
         sources = [("source", case.images[0])]
     else:
@@ -139,8 +139,8 @@ def shown(case: Case) -> list[tuple[str, Image.Image]]:
     return [(f"Image {number}: {name}", image) for number, (name, image) in enumerate(ordered, 1)]
 
 
-def _told(case: Case) -> list[str]:
-    """What the judge is given beside the pictures."""
+def _label_note(case: Case) -> list[str]:
+    """Build the text note that accompanies the images."""
     note = []
     if case.attributes is not None:
         labels = ", ".join(f"{name} = {value}" for name, value in case.attributes.items())
@@ -161,8 +161,8 @@ def _told(case: Case) -> list[str]:
     return note
 
 
-def worded(question: Question, prompt: Prompt) -> str:
-    """A question with the wording of its answers."""
+def question_text(question: Question, prompt: Prompt) -> str:
+    """Return a question with the wording of its answers."""
     lines = [f"{question.id} ({question.title}): {question.text}"]
     if question.replaces and prompt.target_years:
         lines.append(
@@ -176,7 +176,7 @@ def worded(question: Question, prompt: Prompt) -> str:
 
 
 def _form(questions: Sequence[Question], observations: dict[str, str]) -> str:
-    """The answer's form in words, for models that take no schema as much as for those that do."""
+    """Describe the answer's format in words, for models with and without schema support."""
     lines = ["Answer with one JSON object with these keys, in this order:", '"observations": an object with the texts']
     lines += [f'  "{name}": {note}' for name, note in observations.items()]
     lines.append('"scores": an object with one answer per question, chosen after the observations')
@@ -205,7 +205,7 @@ def _schema(questions: Sequence[Question], observations: dict[str, str]) -> dict
 
 
 def answer_schema(question: Question) -> dict[str, Any]:
-    """The schema of the answer to a question."""
+    """Return the schema of the answer to a question."""
     if question.sided == "choice":
         return {"type": "string", "enum": list(question.labels)}
     scores: list[int | None] = list(range(1, len(question.labels) + 1))
@@ -215,7 +215,7 @@ def answer_schema(question: Question) -> dict[str, Any]:
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object with these properties, all required, and no others."""
+    """Return the schema of an object with these properties, all required, and no others."""
     return {
         "type": "object",
         "properties": properties,

@@ -16,7 +16,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
 from evenedit.judges import prompt as default
-from evenedit.judges.prompt import Ask, answer_schema, object_schema, pixels, text_object
+from evenedit.judges.prompt import ModelPrompt, answer_schema, object_schema, pixels, text_object
 from evenedit.protocol.rubric import AXES, IDENTITY, WORDINGS
 
 _SYSTEM = "Answer with one JSON object and nothing else."
@@ -36,29 +36,31 @@ _PREFERENCE = (
 )
 
 
-def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Ask:
+def render(case: Case, questions: Sequence[Question], *, image_size: int) -> ModelPrompt:
     """Put a case and its questions into the paper's words."""
     if len(case.images) > 1:
         return default.render(case, questions, image_size=image_size)
     parts: list[str | bytes] = []
-    for name, image in default.shown(case):
+    for name, image in default.image_parts(case):
         parts += [name, pixels(image, image_size)]
     if case.other is not None:
         kinds = [" (preserved)" if m else " (edited)" for m in case.mitigated or ()] or ["", ""]
         parts.append(_PREFERENCE.format(a=f"Image A{kinds[0]}", b=f"Image B{kinds[1]}"))
         scores = {q.id: answer_schema(q) for q in questions}
-        return Ask(_SYSTEM, tuple(parts), object_schema({"scores": object_schema(scores), "evidence_summary": _TEXT}))
+        return ModelPrompt(
+            _SYSTEM, tuple(parts), object_schema({"scores": object_schema(scores), "evidence_summary": _TEXT})
+        )
     parts.append(_listing(case, questions))
-    return Ask(_SYSTEM, tuple(parts), _schema(questions))
+    return ModelPrompt(_SYSTEM, tuple(parts), _schema(questions))
 
 
 def prompt_hash(rubric: str) -> str:
-    """Names the wording, rubric included."""
+    """Hash the wording and the rubric."""
     image = Image.new("RGB", (1, 1))
     labels = {"race": "", "gender": "", "age": ""}
     questions = WORDINGS[rubric]
     one, aged = Prompt("", "", ""), Prompt("", "", "", target_years=1)
-    asked = [
+    prompts = [
         render(case, asked_of, image_size=1)
         for case, asked_of in (
             (Case([image], image, one, "", labels, mitigated=(True,)), [questions[axis] for axis in AXES]),
@@ -66,22 +68,22 @@ def prompt_hash(rubric: str) -> str:
             (Case([image], image, one, "", other=image, mitigated=(False, True)), [IDENTITY]),
         )
     ]
-    words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in asked]
+    words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in prompts]
     return digest([VERSION, words, default.prompt_hash(rubric=rubric)])
 
 
 def _listing(case: Case, questions: Sequence[Question]) -> str:
     lines = [f"EDIT INSTRUCTION: {case.instruction}"]
     if case.attributes is not None:
-        told = [f"{_LABELS.get(name, name.capitalize())}={value}" for name, value in case.attributes.items()]
-        lines.append(f"SOURCE INFO: {', '.join(told)}")
+        labels = [f"{_LABELS.get(name, name.capitalize())}={value}" for name, value in case.attributes.items()]
+        lines.append(f"SOURCE INFO: {', '.join(labels)}")
     if case.mitigated is not None and any(case.mitigated):
         lines.append("EDITED IMAGE: made with an identity-preserving Feature Prompt")
     lines += ["", "DETAILED OBSERVATION (required before scoring):", ""]
     lines += [f"1.{number} {note}" for number, note in enumerate(OBSERVATIONS.values(), 1)]
     lines += ["", "SCORING RUBRICS:"]
     for question in questions:
-        lines += ["", default.worded(question, case.prompt)]
+        lines += ["", default.question_text(question, case.prompt)]
     scores = ",\n".join(f'    "{q.id}": 1-5' for q in questions)
     seen = ", ".join(f'"{name}": "..."' for name in OBSERVATIONS)
     lines += [

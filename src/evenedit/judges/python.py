@@ -7,12 +7,12 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.given import method_of, revision_of
 from evenedit.core.interfaces import Case, Reply
+from evenedit.core.python_objects import resolve_method, revision_of
 from evenedit.core.records import Question, Status
 
 
-class PythonJudge:
+class RecordedJudge:
     """The record of a judge that is a Python object: its ratings can be read, new ones need the object."""
 
     def __init__(self, *, revision: str = "") -> None:
@@ -22,20 +22,20 @@ class PythonJudge:
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Refuse to judge: the object itself is not here."""
         raise EvenEditError(
-            "this judge is a Python object, which a study cannot keep; give it again from Python: "
+            "this judge is a Python object, which a study cannot store; pass it again from Python: "
             'evenedit.Study.load(FOLDER).run(judges={"ID": JUDGE})'
         )
 
 
-class GivenJudge:
+class PythonJudgeAdapter:
     """An object with `.judge(case, questions)`, or a plain function of these, as a judge."""
 
-    def __init__(self, ident: str, given: Any) -> None:
-        self._judge: Callable[..., Any] = method_of("judge", "judge", ident, given)
-        self.revision = revision_of("judge", ident, given)
-        self.remote = bool(getattr(given, "remote", False))
+    def __init__(self, ident: str, judge: Any) -> None:
+        self._judge: Callable[..., Any] = resolve_method("judge", "judge", ident, judge)
+        self.revision = revision_of("judge", ident, judge)
+        self.remote = bool(getattr(judge, "remote", False))
         """Whether it waits for somebody else's service: it is then called many times at once."""
-        self._free = BoundedSemaphore(1000 if self.remote else int(getattr(given, "threads", 1)))
+        self._free = BoundedSemaphore(1000 if self.remote else int(getattr(judge, "threads", 1)))
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Return what the object answered; anything but a reply is unparseable."""

@@ -29,13 +29,13 @@ class JudgeRater:
     judge: Judge
     sees_labels: bool = False
     """Whether it is given the source's labels."""
-    shown: Callable[[Case], Case] = _unchanged
+    transform: Callable[[Case], Case] = _unchanged
     """How the case is shown to it: as the study has it, or changed to check the judge."""
     kind: Kind = Kind.VLM
 
 
 def judge_raters(file: StudyFile) -> list[JudgeRater]:
-    """The study's judges, primary first."""
+    """Return the study's judges, primary first."""
     return [
         JudgeRater(
             section.id,
@@ -48,11 +48,11 @@ def judge_raters(file: StudyFile) -> list[JudgeRater]:
 
 
 def revision(file: StudyFile, section: JudgeSection) -> str:
-    """Names all that shapes a judge's answers: a changed setting or prompt makes new ratings, not a silent mix."""
+    """Hash all that shapes a judge's answers: a changed setting or prompt makes new ratings."""
     words = ""
     if plugins.is_remote("judges", section.kind):
         published = file.judge_prompt == "published"
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
-    asked: list[Any] = [asdict(QUESTIONS[STATUS])] if file.status else []
-    asked += [prompt.OPEN] if file.sections.study.cannot_tell else []
-    return digest([section.kind, file.blind(section), section.settings, words, *asked])[:8]
+    extras: list[Any] = [asdict(QUESTIONS[STATUS])] if file.status else []
+    extras += [prompt.OPEN] if file.sections.study.cannot_tell else []
+    return digest([section.kind, file.blind(section), section.settings, words, *extras])[:8]

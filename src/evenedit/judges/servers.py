@@ -31,15 +31,15 @@ WAYS = (*HELD, JSON_OBJECT, IN_WORDS)
 """All ways, the strictest first: `json_object` asks for JSON of any form, `none` only in the prompt's words."""
 
 
-def way_of(structured: bool | str) -> str:
-    """The way that the setting `structured` names."""
+def structured_mode(structured: bool | str) -> str:
+    """Return the mode that the setting `structured` names."""
     if isinstance(structured, bool):
         return JSON_SCHEMA if structured else IN_WORDS
     return str(choice("structured", structured, *WAYS, AUTO))
 
 
 def chat_form(way: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a chat request says about the answer's form."""
+    """Return the fields of a chat request that set the answer's format."""
     if way == JSON_SCHEMA:
         form = {"name": "answer", "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -51,7 +51,7 @@ def chat_form(way: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def responses_form(way: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for the API of responses, which has no guided decoding."""
+    """Return the fields of a responses request that set the answer's format."""
     if way == JSON_SCHEMA:
         form = {"name": "answer", "strict": True, "schema": schema}
         return {"text": {"format": {"type": "json_schema", **form}}}

@@ -1,4 +1,4 @@
-"""What is asked, as data (TOML beside this file) and its typed reader."""
+"""Define factors, prompts, rubric and measures as data, with typed readers."""
 
 from evenedit.protocol.factors import FACTORS, Factor, Level, cells, factor, found_factor, level_code
 from evenedit.protocol.prompts import PromptSet, load_prompts

@@ -1,4 +1,4 @@
-"""How far an edit changed the person: one function of its scores and the study's thresholds."""
+"""Measure how far an edit changed the person, from its scores and the study's thresholds."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Drift:
 
     @property
     def drifted(self) -> NDArray[np.bool_]:
-        """Whether any rate is met."""
+        """True where any rate is met."""
         return self.any_of(DRIFT_RATES)
 
     def any_of(self, rates: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Whether any of these rates is met."""
+        """Return True where any of these rates is met."""
         return np.asarray(np.stack([self.meets[rate] for rate in rates]).any(axis=0), dtype=np.bool_)
 
 
 def drift(answers: NDArray[np.int8], rates: Mapping[str, Rate] = DEFAULT_RATES) -> Drift:
-    """The drift of edits from their answers […, question], 0 = missing, under the study's thresholds."""
+    """Compute the drift of edits from their answers […, question], 0 = missing, under the study's thresholds."""
     values = {axis: answers[..., QUESTION_IDS.index(axis)].astype(np.int64) for axis in DRIFT_AXES}
     by_axis = {axis: np.where(value > 0, np.abs(value - no_change(axis)), -1) for axis, value in values.items()}
     meets = {name: meets_rate(values[rates[name].question], rates[name]) for name in DRIFT_RATES}
@@ -63,11 +63,11 @@ def drift(answers: NDArray[np.int8], rates: Mapping[str, Rate] = DEFAULT_RATES) 
 
 
 def no_change(axis: str) -> int:
-    """The score that means the person did not change."""
+    """Return the score that means the person did not change."""
     return 3 if QUESTIONS[axis].sided == "two" else 1
 
 
 def meets_rate(values: NDArray[np.int64], rate: Rate) -> NDArray[np.bool_]:
-    """Whether scores meet a rate's threshold; missing ones do not."""
+    """Return True where scores meet a rate's threshold; missing scores do not."""
     met = values >= rate.at_least if rate.at_least is not None else values <= (rate.at_most or 0)
     return np.asarray(met & (values > 0), dtype=np.bool_)

@@ -43,7 +43,7 @@ class Factor:
 
     @classmethod
     def of(cls, name: str, codes: Iterable[str], *, title: str = "", ordered: bool = False) -> Factor:
-        """A factor whose levels are called by their codes."""
+        """Return a factor whose levels are named by their codes."""
         return cls(name, title or _title(name), tuple(Level(code, code) for code in codes), ordered)
 
     @property
@@ -53,25 +53,25 @@ class Factor:
 
     @property
     def titles(self) -> dict[str, str]:
-        """How tables print each level, by code."""
+        """The printed title of each level, by code."""
         return {level.code: level.title for level in self.levels}
 
     @property
     def noun(self) -> str:
-        """One of its levels, in a sentence."""
+        """The noun for one of its levels, in a sentence."""
         return self.name if self in FACTORS else f"level of {self.title}"
 
     @property
     def plural(self) -> str:
-        """Several of its levels, in a sentence."""
+        """The noun for several of its levels, in a sentence."""
         return f"{self.name}s" if self in FACTORS else f"levels of {self.title}"
 
     def level(self, code: str) -> Level:
-        """The level with this code."""
+        """Return the level with this code."""
         return next(level for level in self.levels if level.code == code)
 
     def code_of(self, label: str) -> str:
-        """The code that a label means; an empty label is missing and stays empty."""
+        """Return the code of a label; an empty label is missing and stays empty."""
         wanted = _fold(label)
         if not wanted:
             return ""
@@ -81,7 +81,7 @@ class Factor:
         raise EvenEditError(f"{self.name} '{label}' is not a known label; expected one of: {', '.join(self.codes)}")
 
     def band_of(self, code: str) -> str:
-        """The coarse band of a level for strata; the level itself where there are no bands."""
+        """Return the coarse band of a level for strata, or the level itself if there are no bands."""
         return next((level.band or level.code for level in self.levels if level.code == code), code)
 
 
@@ -98,25 +98,25 @@ FACTORS: tuple[Factor, ...] = _read()
 
 
 def factor(name: str, factors: Sequence[Factor] = FACTORS) -> Factor:
-    """The factor called `name`."""
+    """Return the factor called `name`."""
     return next(f for f in factors if f.name == name)
 
 
 def cells(factors: Sequence[Factor] = FACTORS) -> list[dict[str, str]]:
-    """Every combination of levels, in the factors' order: 84 for race, gender, age."""
+    """Return all combinations of levels, in the factors' order: 84 for race, gender, age."""
     names = [f.name for f in factors]
     return [dict(zip(names, codes, strict=True)) for codes in product(*(f.codes for f in factors))]
 
 
 def crossings(factors: Sequence[Factor]) -> list[tuple[str, str]]:
-    """The pairs of factors that are also looked at together: any two, but of race, gender and age the first two."""
+    """Return the pairs of factors to cross: any two, but of race, gender and age only the first two."""
     if tuple(factors) == FACTORS:
         return [("race", "gender")]
     return list(combinations((f.name for f in factors), 2))
 
 
 def level_code(name: str, label: str, factors: Sequence[Factor] = FACTORS) -> str:
-    """The code that a label means where there must be one."""
+    """Return the code of a label; raise `EvenEditError` if the label is missing."""
     wanted = factor(name, factors)
     if not label.strip():
         raise EvenEditError(f"{name} '{label}' is not a known label; expected one of: {', '.join(wanted.codes)}")
@@ -124,7 +124,7 @@ def level_code(name: str, label: str, factors: Sequence[Factor] = FACTORS) -> st
 
 
 def found_factor(name: str, values: Iterable[str]) -> Factor:
-    """A factor whose levels are the values found: in numeric order if all are numbers, else as first seen."""
+    """Return a factor whose levels are these values: in numeric order if all are numbers, else as first seen."""
     codes = list(dict.fromkeys(value.strip() for value in values if value.strip()))
     if not codes:
         raise EvenEditError(f"column '{name}' was named as a factor, but no row has a label in it")

@@ -1,4 +1,4 @@
-"""The names of what is estimated: `rate.race_change`, `gap.race_change`, `mean.skin_tone` …"""
+"""Names of estimates: `rate.race_change`, `gap.race_change`, `mean.skin_tone` and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MeasureKind(StrEnum):
-    """What is estimated of a question or a rate."""
+    """The kind of an estimate of a question or a rate."""
 
     MEAN = "mean"
     """The mean score of a question, or of a reading."""
@@ -31,54 +31,54 @@ class Measure(str):
 
     @classmethod
     def of(cls, kind: MeasureKind, name: str) -> Measure:
-        """The measure of this kind about a question or rate."""
+        """Return the measure of this kind for a question or rate."""
         return cls(f"{kind.value}.{name}")
 
     @classmethod
     def mean(cls, name: str) -> Measure:
-        """The mean of a question or reading."""
+        """Return the mean of a question or reading."""
         return cls.of(MeasureKind.MEAN, name)
 
     @classmethod
     def rate(cls, name: str) -> Measure:
-        """The share that meets a threshold."""
+        """Return the share that meets a threshold."""
         return cls.of(MeasureKind.RATE, name)
 
     @classmethod
     def gap(cls, name: str) -> Measure:
-        """Highest minus lowest rate over groups."""
+        """Return the highest minus the lowest rate over groups."""
         return cls.of(MeasureKind.GAP, name)
 
     @classmethod
     def trend(cls, name: str) -> Measure:
-        """The change of a rate per level."""
+        """Return the change of a rate per level."""
         return cls.of(MeasureKind.TREND, name)
 
     @classmethod
     def delta(cls, name: str) -> Measure:
-        """The change against the baseline."""
+        """Return the change against the baseline."""
         return cls.of(MeasureKind.DELTA, name)
 
     @classmethod
     def contrast(cls, name: str) -> Measure:
-        """A group minus everybody else."""
+        """Return the rate of a group minus that of all others."""
         return cls.of(MeasureKind.CONTRAST, name)
 
     @classmethod
     def shift(cls, name: str) -> Measure:
-        """The share on one side of no change minus the share on the other."""
+        """Return the share on one side of no change minus the share on the other."""
         return cls.of(MeasureKind.SHIFT, name)
 
     @property
     def kind(self) -> str:
-        """What is before the first dot."""
+        """The part before the first dot."""
         return self.partition(".")[0]
 
     @property
     def name(self) -> str:
-        """What is after the first dot: a question, a rate or a reading."""
+        """The part after the first dot: a question, a rate or a reading."""
         return self.partition(".")[2]
 
     def to(self, kind: MeasureKind) -> Measure:
-        """The same question or rate, estimated otherwise."""
+        """Return the measure of another kind for the same question or rate."""
         return Measure.of(kind, self.name)

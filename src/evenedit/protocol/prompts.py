@@ -1,4 +1,4 @@
-"""Prompt sets: the built-in ones, the user's own in the same format, and the ids people call them by."""
+"""Prompt sets: built-in ones, the user's own in the same format, and the forms of their ids."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class PromptSet:
         return table
 
     def resolve(self, name: str) -> Prompt:
-        """The prompt called `name` in any form; refused with every reading where it is ambiguous."""
+        """Return the prompt called `name` in any form; raise `EvenEditError` if it is ambiguous."""
         return self.resolve_all([name])[name]
 
     def resolve_all(self, names: Iterable[str]) -> dict[str, Prompt]:
-        """The prompts of one import. All its ids must be of one form, since O-04 is not O04."""
+        """Return the prompts of one import. All its ids must have one form, since O-04 is not O04."""
         table = self._by_form()
         names = list(dict.fromkeys(names))
-        found: dict[str, Prompt] = {}
+        matches: dict[str, Prompt] = {}
         forms: dict[str, list[str]] = {}
         problems: list[str] = []
         for name in names:
@@ -67,23 +67,23 @@ class PromptSet:
             elif len({p.id for p in hits.values()}) > 1:
                 problems.append(f"prompt id '{name}' is ambiguous{self._readings(name, table)}")
             else:
-                found[name] = next(iter(hits.values()))
-                if found[name].aliases:  # a prompt with one id only cannot be misread
+                matches[name] = next(iter(hits.values()))
+                if matches[name].aliases:  # a prompt with one id only cannot be misread
                     forms.setdefault(next(iter(hits)), []).append(name)
         if len(forms) > 1:
             problems.append("prompt ids of several forms are mixed, so their meaning is not certain; use one form:")
             for form, members in forms.items():
-                shown = ", ".join(members[:4]) + (" …" if len(members) > 4 else "")
-                problems.append(f"  {FORMS.get(form, form)} form: {shown}")
+                examples = ", ".join(members[:4]) + (" …" if len(members) > 4 else "")
+                problems.append(f"  {FORMS.get(form, form)} form: {examples}")
             names = [n for members in forms.values() for n in members]
             risky = [n for n in names if len({p.id for _, _, p in self._alike(n, table)}) > 1]
             problems += [f"  '{name}'{self._readings(name, table)}" for name in (risky or names)[:2]]
         if problems:
             raise EvenEditError(*problems)
-        return found
+        return matches
 
     def _alike(self, name: str, table: dict[str, dict[str, Prompt]]) -> list[tuple[str, str, Prompt]]:
-        """Every form, id and prompt whose id is `name` but for dash, case and zeros."""
+        """Return form, id and prompt of all ids that equal `name` up to dash, case and zeros."""
         wanted = _fold(name)
         return [
             (form, ident, prompt)
@@ -93,7 +93,7 @@ class PromptSet:
         ]
 
     def _readings(self, name: str, table: dict[str, dict[str, Prompt]]) -> str:
-        """The tail of an error: every way a name can be read, or some known ids."""
+        """Return the end of an error message: all readings of a name, or known ids."""
         readings = [
             f"{ident} ({FORMS.get(form, form)} id: {prompt.name or prompt.text[:40]}, here {prompt.id})"
             for form, ident, prompt in self._alike(name, table)
@@ -121,7 +121,7 @@ def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
 
 @cache
 def built_in_translations(language: str) -> dict[str, str]:
-    """The built-in prompts in another language, by id; empty where there are none."""
+    """Return the built-in prompts in another language, by id; empty if there are none."""
     texts = tomllib.loads(files(__package__).joinpath("translations.toml").read_text("utf-8"))
     return dict(texts.get(language, {}))
 
@@ -132,18 +132,18 @@ def _built_in_texts() -> dict[str, str]:
 
 
 def is_built_in(prompt: Prompt) -> bool:
-    """Whether a prompt asks for what the built-in one of its id does."""
+    """Return True if a prompt has the text of the built-in prompt with its id."""
     return _built_in_texts().get(prompt.id) == prompt.text
 
 
 def translated(prompt: Prompt, language: str) -> str | None:
-    """A prompt's text in another language: its own, or of a built-in prompt the built-in one."""
-    own = prompt.translations.get(language)
-    return own or (built_in_translations(language).get(prompt.id) if is_built_in(prompt) else None)
+    """Return a prompt's text in another language: its translation, or that of the same built-in prompt."""
+    translation = prompt.translations.get(language)
+    return translation or (built_in_translations(language).get(prompt.id) if is_built_in(prompt) else None)
 
 
 def merge(sets: Iterable[PromptSet]) -> PromptSet:
-    """Several sets as one; an id may occur once."""
+    """Merge several sets; an id may occur once."""
     sets = list(sets)
     prompts = tuple(p for s in sets for p in s)
     seen: set[str] = set()
@@ -191,7 +191,7 @@ def _parse(text: str, where: str) -> PromptSet:
 
 
 def asked_axes(names: object, *, targeted: bool = False) -> tuple[str, ...]:
-    """The axes a prompt says it asks to change, in the rubric's order; a target age asks for a change of age."""
+    """Return the axes a prompt asks to change, in the rubric's order; a target age asks for a change of age."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise EvenEditError(f'asks is {names!r}; give a list of axes, e.g. asks = ["{CHANGES[0]}"]')
     unknown = [name for name in names if name not in CHANGES]

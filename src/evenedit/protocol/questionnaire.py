@@ -1,4 +1,4 @@
-"""What participants can be asked about themselves."""
+"""Questions to participants about themselves."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ProfileQuestion:
     """By factor of the portraits: the levels that an answer corresponds to."""
 
     def group(self, value: str) -> str:
-        """The group that tables count an answer in: a band of ages, or the answer itself."""
+        """Return the group of an answer in tables: a band of ages, or the answer itself."""
         if self.kind != "number":
             return value
         low, high = next((band for band in BANDS if band[0] <= int(value) <= band[1]), BANDS[-1])
         return f"{low} or older" if high == OLDEST else f"{low}–{high}"
 
     def accepts(self, value: str) -> bool:
-        """Whether this is an answer to the question."""
+        """Return True if this is an answer to the question."""
         if self.kind == "number":
             return value.isascii() and value.isdecimal() and len(value) <= 3 and YOUNGEST <= int(value) <= OLDEST
         return value in self.options
@@ -48,13 +48,13 @@ class ProfileQuestion:
 
 @cache
 def places() -> dict[str, dict[str, str]]:
-    """`countries` and `languages`: English names by code."""
+    """Return `countries` and `languages`: English names by code."""
     return tomllib.loads(files(__package__).joinpath("places.toml").read_text("utf-8"))
 
 
 @cache
 def standard_questions() -> dict[str, ProfileQuestion]:
-    """The fields of the paper's Table 17, by id."""
+    """Return the questions of the paper's Table 17, by id."""
     data = tomllib.loads(files(__package__).joinpath("questionnaire.toml").read_text("utf-8"))
     return {row["id"]: _question(row) for row in data["questions"]}
 

@@ -25,7 +25,7 @@ class Rate:
 
     @classmethod
     def parse(cls, id: str, text: str) -> Rate:
-        """The rate written as question and threshold: "race_drift ≥3"."""
+        """Parse a rate written as question and threshold: "race_drift ≥3"."""
         question, rule = text.split()
         cut = int(rule[1:])
         return cls(id, question, at_least=cut) if rule[0] == "≥" else cls(id, question, at_most=cut)
@@ -36,21 +36,15 @@ _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"
 QUESTIONS: dict[str, Question] = {q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]}
 """Every question by id, in the rubric's order."""
 
-PUBLISHED_ANCHORS, _FORMER_ANCHORS = (
-    dict[str, list[str]](tomllib.loads(files(__package__).joinpath(f"{name}_anchors.toml").read_text("utf-8")))
-    for name in ("published", "former")
+PUBLISHED_ANCHORS: dict[str, list[str]] = tomllib.loads(
+    files(__package__).joinpath("published_anchors.toml").read_text("utf-8")
 )
-"""By question, the paper's wording of the answers, and that of release 0.2."""
-
-
-def _worded(anchors: dict[str, list[str]]) -> dict[str, Question]:
-    return QUESTIONS | {q: replace(QUESTIONS[q], labels=tuple(labels)) for q, labels in anchors.items()}
-
+"""By question, the paper's wording of the answers."""
 
 WORDINGS: dict[str, dict[str, Question]] = {
     "default": QUESTIONS,
-    "published": _worded(PUBLISHED_ANCHORS),
-    "former": _worded(_FORMER_ANCHORS),
+    "published": QUESTIONS
+    | {q: replace(QUESTIONS[q], labels=tuple(labels)) for q, labels in PUBLISHED_ANCHORS.items()},
 }
 """Every question by id, under the names of rubrics."""
 
@@ -79,9 +73,9 @@ DEFAULT_RATES: dict[str, Rate] = {name: Rate(name, **rule) for name, rule in _DA
 
 
 def preferred(first: int | None, second: int | None) -> int | None:
-    """What two answers to IDENTITY say, baseline as A in the first and as B in the second.
+    """Combine two answers to IDENTITY, with the baseline as A in the first and as B in the second.
 
-    The position in the labels of `preference`: None where an answer is missing, UNCLEAR where they differ.
+    Return the position in the labels of `preference`: None if an answer is missing, UNCLEAR if they differ.
     """
     if first is None or second is None:
         return None
@@ -93,7 +87,7 @@ def preferred(first: int | None, second: int | None) -> int | None:
 def questions_for(
     experiment: str, prompt: Prompt, rubric: str = "default", *, status: bool = False
 ) -> tuple[Question, ...]:
-    """What a rater is asked about an edit of this prompt, in the words of a rubric; `status`: who has more of it."""
+    """Return the questions about an edit of this prompt, in the wording of a rubric; `status` adds that on status."""
     questions = WORDINGS[rubric]
     if experiment == Experiment.STEREOTYPE:
         return tuple(questions[q] for q in (*STEREOTYPE_QUESTIONS, *((STATUS,) if status else ())))

@@ -1,4 +1,4 @@
-"""Changes nobody asked for, over everybody: what counts as a shift, and how bad each one is taken to be."""
+"""Unrequested changes over all faces: the shifts and their severity."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ SEVERITY: Mapping[str, float] = {
 
 
 def severity(name: str) -> float:
-    """How bad one point of a rate or question is taken to be; a measured rate is as bad as the rated one."""
+    """Return the severity of one point of a rate or question; a measured rate counts as the rated one."""
     return SEVERITY.get(name.removeprefix("measured_"), 1.0)

@@ -1,1 +1,1 @@
-"""Other people's services: calls, retries, budget and prices."""
+"""Call remote services with retries, budgets and prices."""

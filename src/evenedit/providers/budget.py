@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from threading import Condition
 
 CAUTION = 3.0
-"""A call beside others is reserved at so many times the dearest one seen, or expected: answers differ in length."""
+"""A call is reserved at this multiple of the most expensive call so far, or of the expected cost: answers differ in
+length."""
 ROUNDING = 1e-9
 """Dollars: twenty calls of 0.10 fit into 2.00."""
 
@@ -47,7 +48,7 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether no further call may begin."""
+        """The budget allows no further call."""
         with self._changed:
             return (
                 self._denied
@@ -56,11 +57,11 @@ class Budget:
             )
 
     def watch(self, cost: Callable[[], float]) -> None:
-        """Watch a cost that somebody else counts."""
+        """Add a cost that is counted by the caller."""
         self._costs.append(cost)
 
     def begin(self, dollars: float = 0.0) -> bool:
-        """Whether one more call may begin that somebody else accounts for; it must fit in as a whole."""
+        """Count one more call that somebody else accounts for; return False if it does not fit into the budget."""
         with self._changed:
             if self.spent or not self._fits(dollars):
                 self._denied = True
@@ -69,21 +70,21 @@ class Budget:
             return True
 
     def take_back(self, calls: int) -> None:
-        """Uncount calls that were begun and turned away unmade."""
+        """Uncount calls that were counted and not made."""
         with self._changed:
             self.calls -= calls
 
-    def reserve(self, dollars: float = 0.0, alone: float | None = None) -> Reservation | None:
-        """Make room for one more call, which must be settled when it has ended; None where the budget is spent.
+    def reserve(self, dollars: float = 0.0, expected: float | None = None) -> Reservation | None:
+        """Reserve one more call, which must be settled when it has ended; return None if the budget is spent.
 
         Ask right before the call, not when it is queued. Where it would fit if what is under way cost less than was
-        reserved for it, this waits. `alone` is what it is expected to cost, which counts when nothing is under way.
+        reserved for it, this waits. `expected` is its expected cost, which counts when nothing else is under way.
         """
         with self._changed:
             while True:
                 if self._denied or (self.max_calls is not None and self.calls >= self.max_calls):
                     break
-                if self._fits(dollars) or (not self._under_way and alone is not None and self._fits(alone)):
+                if self._fits(dollars) or (not self._under_way and expected is not None and self._fits(expected)):
                     self.calls += 1
                     self._under_way += 1
                     self._reserved += dollars
@@ -96,7 +97,7 @@ class Budget:
             return None
 
     def settle(self, reservation: Reservation, dollars: float) -> None:
-        """Note what a call cost."""
+        """Record what a call cost."""
         with self._changed:
             self._under_way -= 1
             self._reserved = self._reserved - reservation.dollars if self._under_way else 0.0
@@ -120,8 +121,8 @@ class Budget:
 class Account:
     """The calls of one model: what each is expected to cost before, and what it cost.
 
-    Where money is limited, the first call is made alone, since it shows what the others will cost; then no more are
-    under way at once than have ended.
+    If money is limited, the first call is the only one under way, since it shows what the others will cost. Then no
+    more calls are under way at once than have ended.
     """
 
     def __init__(self, budget: Budget, price: Mapping[str, float] | None = None, expected: float = 0.0) -> None:
@@ -138,16 +139,16 @@ class Account:
         self._changed = Condition()
 
     def begin(self) -> Reservation | None:
-        """Make room for one call; None where the budget is spent."""
+        """Reserve one call; return None if the budget is spent."""
         if not self._limited:
             return self.budget.reserve()
         with self._changed:
             self._changed.wait_for(lambda: self._under_way <= self._ended)
             self._under_way += 1
-            # Where nothing is known, all that is left is reserved: the call is made alone.
+            # Without a known price, reserve all that is left, so that no other call is under way.
             cautious = CAUTION * max(self.expected, self._dearest) or math.inf
-            alone = self._total / self._ended if self._ended else self.expected
-        reservation = self.budget.reserve(cautious, alone)
+            mean = self._total / self._ended if self._ended else self.expected
+        reservation = self.budget.reserve(cautious, mean)
         if reservation is None:
             with self._changed:
                 self._under_way -= 1
@@ -155,7 +156,7 @@ class Account:
         return reservation
 
     def settle(self, reservation: Reservation, tokens: tuple[int, int]) -> None:
-        """Note the tokens that a call was charged for; none where it failed."""
+        """Record the tokens that a call was charged for; none if it failed."""
         dollars = sum(n * self.price.get(way, 0.0) for way, n in zip(("input", "output"), tokens, strict=True))
         if self._limited:
             with self._changed:

@@ -1,4 +1,4 @@
-"""Calls to a provider: one border for its errors, one place that retries, one gate for how many at once.
+"""Calls to a provider: translated errors, retries, and a limit on concurrent calls.
 
     Provider.call(ask)  =  retries( gate( border( ask(client) ) ) )
 
@@ -84,14 +84,14 @@ class Closes(Protocol):
     """What every SDK's client can do."""
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
 
 
 Client = TypeVar("Client", bound=Closes)
 T = TypeVar("T")
 
 
-class Declined(Exception):
+class DeclinedError(Exception):
     """The provider's explicit no, in its own words: neither a failure nor the user's mistake."""
 
 
@@ -121,7 +121,7 @@ class Gate:
 
     @property
     def limit(self) -> int:
-        """How many calls may be under way now."""
+        """The number of calls that may be under way now."""
         return int(self._limit)
 
     @contextmanager
@@ -149,7 +149,7 @@ class Gate:
                 self._changed.notify_all()
 
     def rest(self, seconds: float) -> None:
-        """Wait before a retry; less long if somebody gets through meanwhile, but never less than the provider asked."""
+        """Wait before a retry; end early if another call succeeds, but not before the time the provider named."""
         with self._changed:
             before, end = self._successes, time.monotonic() + seconds
             while (now := time.monotonic()) < end:
@@ -159,7 +159,7 @@ class Gate:
                 self._changed.wait(min(end, self._not_before if passed else end) - now)
 
     def _widen(self, seconds: float, full: bool) -> None:
-        """After a success: many places below the level, a quarter per round while it is not known, else one."""
+        """Raise the limit after a success: fast below the level, by a quarter while it is not known, else by one."""
         if self._limit < NEARLY * self._level and self._level < math.inf:
             step = RECOVERY
         elif self._level == math.inf and self._is_as_fast(seconds):
@@ -171,7 +171,7 @@ class Gate:
             self._level = math.inf
 
     def _is_as_fast(self, seconds: float) -> bool:
-        """Whether answers come as fast as they did with fewer calls under way; where not, this is the level."""
+        """Return whether answers are as fast as with fewer calls under way; if not, this is the level."""
         self._recent = seconds if not self._recent else 0.9 * self._recent + 0.1 * seconds
         self._usual = self._recent if not self._usual else min(self._usual, self._recent)
         slow = self._recent > SLOWER * self._usual and self._limit > START
@@ -218,7 +218,7 @@ class Provider(Generic[Client]):
         self._lock = Lock()
 
     def call(self, ask: Callable[[Client], T], *, attempts: int | None = None) -> T:
-        """Ask the client; retried where that can help. Raises Failed, Declined or EvenEditError."""
+        """Ask the client; retried where that can help. Raises Failed, DeclinedError or EvenEditError."""
         client = self._connected()
 
         def once() -> T:
@@ -228,18 +228,18 @@ class Provider(Generic[Client]):
         return call_with_retries(once, attempts=attempts or self.attempts, sleep=self.sleep)
 
     def missing(self, module: str) -> list[str]:
-        """What is needed before a call can be made and is not there."""
-        found = []
+        """Return one message for each missing requirement of a call."""
+        problems = []
         try:
             importlib.import_module(module)
         except ImportError:
-            found.append(self._needs_extra())
+            problems.append(self._needs_extra())
         if not self._key():
-            found.append(self._needs_key())
-        return found
+            problems.append(self._needs_key())
+        return problems
 
     def _key(self) -> str:
-        """The key; where none is asked for, a word in its place, since the SDKs do not do without."""
+        """Return the key, or a placeholder where none is needed, since the SDKs require one."""
         return os.environ.get(self._key_env, "").strip() if self._key_env else NO_KEY
 
     def _needs_key(self) -> str:
@@ -278,27 +278,27 @@ def call_with_retries(
         return error.retry_after is None or error.retry_after <= PATIENCE
 
     def wait(tried: int, error: BaseException) -> float:
-        asked = error.retry_after if isinstance(error, Failed) else None
+        delay = error.retry_after if isinstance(error, Failed) else None
         # Never earlier than asked, and never all callers at the same moment.
-        return draw() * min(LONGEST_WAIT, float(FIRST_WAIT * 2**tried)) + (asked or 0.0)
+        return draw() * min(LONGEST_WAIT, float(FIRST_WAIT * 2**tried)) + (delay or 0.0)
 
     return try_again(call, attempts=attempts, helps=helps, wait=wait, sleep=sleep)
 
 
 @contextmanager
 def border(*, model: str, key_env: str) -> Iterator[None]:
-    """Foreign errors become ours here; what is neither the provider's nor the network's passes as it is."""
+    """Translate errors of the SDK and the network into ours; pass on all others."""
     try:
         yield
     except Exception as error:
-        ours = _from_status(error, model, key_env) or _from_transport(error, model)
-        if ours is None:
+        translated = _from_status(error, model, key_env) or _from_transport(error, model)
+        if translated is None:
             raise
-        raise ours from None  # the SDK's error holds the request, and with it the key
+        raise translated from None  # the SDK's error holds the request, and with it the key
 
 
 def to_png(image: Image.Image) -> bytes:
-    """The pixels alone: notes in a stored picture name a person's labels, and are not written unless asked for."""
+    """Encode the pixels only: metadata of a stored picture can name a person's labels."""
     if (stored := _stored(image)) is not None and (bare := _bare(stored)) is not None:
         return bare
     buffer = io.BytesIO()
@@ -307,7 +307,7 @@ def to_png(image: Image.Image) -> bytes:
 
 
 def _stored(image: Image.Image) -> bytes | None:
-    """The file of a PNG that nobody has decoded yet: encoding its pixels again would take 50 times as long."""
+    """Return the file of a PNG that was not decoded yet: encoding its pixels would take 50 times as long."""
     file = getattr(image, "fp", None)
     if isinstance(image, PngImageFile) and image.tile and isinstance(file, io.BytesIO):
         return file.getvalue()
@@ -315,8 +315,8 @@ def _stored(image: Image.Image) -> bytes | None:
 
 
 def _bare(png: bytes) -> bytes | None:
-    """A PNG without anything but its pixels; None where it is damaged, or not plain 8-bit RGB."""
-    kept, at, kind = [png[:8]], 8, b""
+    """Return a PNG with nothing but its pixels; None if it is damaged or not plain 8-bit RGB."""
+    chunks, at, kind = [png[:8]], 8, b""
     while at < len(png):
         size, kind = int.from_bytes(png[at : at + 4], "big"), png[at + 4 : at + 8]
         chunk = png[at : at + 12 + size]
@@ -325,23 +325,23 @@ def _bare(png: bytes) -> bytes | None:
         if kind == b"IHDR" and chunk[16:18] != b"\x08\x02":
             return None
         if kind in (b"IHDR", b"IDAT", b"IEND"):
-            kept.append(chunk)
+            chunks.append(chunk)
         at += 12 + size
-    return b"".join(kept) if kind == b"IEND" else None
+    return b"".join(chunks) if kind == b"IEND" else None
 
 
 def to_image(content: bytes | str) -> Image.Image:
-    """The picture that came back, as bytes or base64, decoded in full, so that a truncated one is found now."""
+    """Decode a returned picture, bytes or base64, in full, so that a truncated one raises now."""
     try:
         if isinstance(content, str):
             content = base64.b64decode(content, validate=True)
         return decode(content)
     except (ValueError, EvenEditError) as error:
-        raise Failed(Failure.BAD_IMAGE, f"what came back is not a readable image ({error})") from None
+        raise Failed(Failure.BAD_IMAGE, f"the returned image cannot be read ({error})") from None
 
 
 def _from_status(error: Exception, model: str, key_env: str) -> Exception | None:
-    """What an answer with an HTTP error status means for us; None if there was no such answer."""
+    """Return our error for a reply with an HTTP error status; None if there was no such reply."""
     status = getattr(error, "status_code", getattr(error, "code", None))
     if not isinstance(status, int) or status < 400:
         return None
@@ -351,19 +351,19 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
     message = _safe(str(body.get("message") or "no message"), key_env)
     detail = f"{status} {name}: {message}" if name else f"{status}: {message}"
     if status < 500 and name in DECLINING:
-        return Declined(f"{name}: {message}")
+        return DeclinedError(f"{name}: {message}")
     if status == 429 and name == "insufficient_quota":
         return EvenEditError(f"the account behind {key_env} has no credit left; top it up, then run again ({detail})")
     if status == 429:
         return Failed(Failure.RATE_LIMIT, f"rate limit ({detail})", retry_after=_retry_after(error, body))
     if status in (408, 504):
-        return Failed(Failure.TIMEOUT, f"the provider ran out of time ({detail})")
+        return Failed(Failure.TIMEOUT, f"the provider timed out ({detail})")
     if status >= 500 or status == 409:  # 409 is OpenAI's "try again"
         return Failed(Failure.SERVER, f"the provider failed ({detail})", retry_after=_retry_after(error, body))
     if status == 401 or re.search("API_KEY_INVALID|API key not valid", str(body)):
         if not key_env:
             return EvenEditError(
-                f"model '{model}' is asked without a key, and its endpoint wants one ({status}); name the variable "
+                f"model '{model}' has no API key, but its endpoint requires one ({status}); name the variable "
                 'that holds it: api_key_env = "NAME"'
             )
         # Without the provider's message: OpenAI's repeats parts of the key.
@@ -378,7 +378,7 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
 
 
 def _from_transport(error: Exception, model: str) -> Failed | None:
-    """What it means that no usable answer came."""
+    """Return our error for a missing or unreadable reply; None for other errors."""
     # By name: google-genai lets the errors of its HTTP library through, httpx or httpx2, whichever is installed.
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"APITimeoutError", "TimeoutException", "TimeoutError"}:
@@ -391,7 +391,7 @@ def _from_transport(error: Exception, model: str) -> Failed | None:
 
 
 def _body(error: Exception) -> Mapping[str, Any]:
-    """The error object of either provider; openai unwraps it, google-genai does not."""
+    """Return the error object of either provider; openai unwraps it, google-genai does not."""
     body = getattr(error, "body", None) or getattr(error, "details", None)
     if isinstance(body, Mapping) and isinstance(body.get("error"), Mapping):
         body = body["error"]
@@ -399,13 +399,13 @@ def _body(error: Exception) -> Mapping[str, Any]:
 
 
 def _safe(message: str, key_env: str) -> str:
-    """A provider's message, shortened, without the key: Google's name the key they suspend."""
+    """Return a provider's message, shortened and without the key, which Google's messages can contain."""
     key = os.environ.get(key_env, "").strip()
     return " ".join((message.replace(key, "<key>") if key else message).split())[:400]
 
 
 def _retry_after(error: Exception, body: Mapping[str, Any]) -> float | None:
-    """Seconds we were asked to wait: OpenAI says so in a header, as a number or a date, Google in the body ("34s")."""
+    """Return the seconds to wait: OpenAI has them in a header, as a number or date, Google in the body ("34s")."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     details = body.get("details")
     delays = [d.get("retryDelay") for d in details if isinstance(d, Mapping)] if isinstance(details, list) else []

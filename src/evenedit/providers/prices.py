@@ -32,7 +32,7 @@ class Prices:
 
     @classmethod
     def load(cls, path: Path | None = None) -> Prices:
-        """Read what comes with EvenEdit, and on top of it the user's file: this one, or that of EVENEDIT_MODELS."""
+        """Read the file of EvenEdit, and over it the user's file: this one, or that of EVENEDIT_MODELS."""
         named = os.environ.get(VARIABLE, "").strip()
         path = path or (Path(named) if named else None)
         file = ModelFile.read()
@@ -41,7 +41,7 @@ class Prices:
         return cls(file.date, file.edits, file.judges, file.tokens, file.models)
 
     def edit(self, kind: str, settings: Mapping[str, Any]) -> float | None:
-        """Dollars per edit: nothing unless the editor is somebody else's service; None where it is not known."""
+        """Return dollars per edit: 0 unless the editor is a remote service; None if not known."""
         if not plugins.is_remote("editors", kind):
             return 0.0
         used = {**plugins.defaults("editors", kind), **settings}
@@ -50,7 +50,7 @@ class Prices:
         return None if price is None else float(price)
 
     def tokens(self, kind: str, settings: Mapping[str, Any], *, batch: bool = False) -> Mapping[str, float] | None:
-        """Dollars per token in and out of a judge: nothing for one of our own; None where it is not known."""
+        """Return dollars per token in and out of a judge: 0 for a local one; None if not known."""
         if not plugins.is_remote("judges", kind):
             return {"input": 0.0, "output": 0.0}
         used = {**plugins.defaults("judges", kind), **settings}
@@ -59,11 +59,11 @@ class Prices:
         return _free(price, settings.get("api_key_env", "" if used.get("server") else None))
 
     def describing(self, settings: Mapping[str, Any]) -> Mapping[str, float] | None:
-        """Dollars per token in and out of a model that describes portraits; None where it is not known."""
+        """Return dollars per token in and out of a model that describes portraits; None if not known."""
         return _free(self.of_model(str(settings.get("model"))), settings.get("api_key_env"))
 
     def of_model(self, model: str, *, batch: bool = False, tier: str | None = None) -> Mapping[str, float] | None:
-        """Dollars per token in and out of a model that reads pictures; None where it is not known."""
+        """Return dollars per token in and out of a model that reads pictures; None if not known."""
         price = self.judges.get(model, {})
         kind = "batch" if batch else tier
         ways = {way: f"{kind}_{way}" if kind else way for way in ("input", "output")}
@@ -72,7 +72,7 @@ class Prices:
         return {way: float(price[name]) / MILLION for way, name in ways.items()}
 
     def reserve(self, price: Mapping[str, float] | None, measured: tuple[float, float] | None) -> float:
-        """Dollars that one call to a judge is expected to cost, by the tokens measured or assumed; 0 if not known."""
+        """Return the expected dollars of one call to a judge, by measured or assumed tokens; 0 if not known."""
         tokens = measured or self.assumed
         if price is None or tokens is None:
             return 0.0
@@ -80,5 +80,5 @@ class Prices:
 
 
 def _free(price: Mapping[str, float] | None, key: str | None) -> Mapping[str, float] | None:
-    """The price, or nothing where none is known and no key is asked for: such a server is one's own."""
+    """Return the price, or zero if none is known and no key is needed: such a server is the user's."""
     return {"input": 0.0, "output": 0.0} if price is None and key == "" else price

@@ -1,6 +1,6 @@
-"""What is known about the models of services: prices, limits, retirement; each fact with its source and date.
+"""Facts about the models of services: prices, limits, retirement; each with its source and date.
 
-The file `models.toml` comes with EvenEdit. A file of the user's goes on top of it: `--prices FILE`, or EVENEDIT_MODELS.
+The file `models.toml` comes with EvenEdit. A file of the user overrides it: `--prices FILE`, or EVENEDIT_MODELS.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from evenedit.core.errors import EvenEditError
 
 SOON = 60
-"""Days: what is retired within them is told."""
+"""Days: a model that is retired within them is reported."""
 ABOUT = ("source", "seen", "as_of")
-"""The keys of a fact that tell where it is from."""
+"""The keys of a fact that name its source."""
 FACTS = {
     "price": ("edit", "input", "output", "until", "note"),
     "context": ("input", "output"),
@@ -32,7 +32,7 @@ TIERS = ("batch", "flex", "priority", "fast")
 
 @dataclass(frozen=True, slots=True)
 class ModelFact:
-    """One fact about a model, and where it is from."""
+    """One fact about a model, with its source."""
 
     values: Mapping[str, Any]
     source: str
@@ -59,7 +59,7 @@ class KnownModel:
     facts: Mapping[str, ModelFact]
 
     def get(self, fact: str, key: str) -> Any:
-        """A value of a fact; None where it is not known."""
+        """Return a value of a fact; None if not known."""
         return self.facts[fact].values.get(key) if fact in self.facts else None
 
     @property
@@ -69,15 +69,15 @@ class KnownModel:
         return None if day is None else date.fromisoformat(day)
 
     def notices(self, today: date) -> Iterator[str]:
-        """What somebody who is about to use it should know: that it is retired or will be soon, that its price ends."""
+        """Yield notices: the model is retired or will be soon, or its price ends."""
         soon = today + timedelta(days=SOON)
         if self.retires is not None and self.retires <= soon:
             yield self._retirement(self.retires, today)
         until = self.get("price", "until")
         if until is not None and date.fromisoformat(until) <= soon:
             note = self.get("price", "note")
-            told = f", {note}" if note else ""
-            yield f"the price of model '{self.id}' holds until {until}{told} ({self.facts['price'].origin})"
+            comment = f", {note}" if note else ""
+            yield f"the price of model '{self.id}' holds until {until}{comment} ({self.facts['price'].origin})"
 
     def _retirement(self, day: date, today: date) -> str:
         fact = self.facts["retires"]
@@ -105,28 +105,28 @@ class ModelFile:
 
     @classmethod
     def read(cls, path: Path | None = None) -> ModelFile:
-        """Read a file of the user's, or the one that comes with EvenEdit."""
-        shown = path or "models.toml"
+        """Read a file of the user, or the one that comes with EvenEdit."""
+        label = path or "models.toml"
         try:
             place = path or files(__package__).joinpath("models.toml")
             data = tomllib.loads(place.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise EvenEditError(f"the price file {shown} cannot be read: {error}") from None
+            raise EvenEditError(f"the price file {label} cannot be read: {error}") from None
         tables = ("models", "edits", "judges", "tokens")
         if "date" not in data or not all(isinstance(data.get(name, {}), dict) for name in tables):
-            raise EvenEditError(f"the price file {shown} needs a date, and tables [models], or [edits] and [judges]")
+            raise EvenEditError(f"the price file {label} needs a date, and tables [models], or [edits] and [judges]")
         unknown = [name for name in data if name not in (*tables, "date")]
         if unknown:
-            found, known = ", ".join(unknown), ", ".join(f"[{name}]" for name in tables)
-            raise EvenEditError(f"the price file {shown} has {found}, which nobody reads; it may have date, {known}")
+            keys, known = ", ".join(unknown), ", ".join(f"[{name}]" for name in tables)
+            raise EvenEditError(f"the price file {label} has unknown keys: {keys}; it may have date, {known}")
         try:
-            return cls._of(data, str(shown))
+            return cls._of(data, str(label))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise EvenEditError(f"the price file {shown} cannot be understood: {error}") from None
+            raise EvenEditError(f"the price file {label} is invalid: {error}") from None
 
     @classmethod
-    def _of(cls, data: Mapping[str, Any], shown: str) -> ModelFile:
-        usual = {"source": shown, "seen": str(data["date"])}
+    def _of(cls, data: Mapping[str, Any], label: str) -> ModelFile:
+        usual = {"source": label, "seen": str(data["date"])}
         models = {ident: _model(ident, table, usual) for ident, table in data.get("models", {}).items()}
         assumed = data.get("tokens")
         return cls(
@@ -138,7 +138,7 @@ class ModelFile:
         )
 
     def beneath(self, upper: ModelFile) -> ModelFile:
-        """Both files as one: what the upper one says of a model stands, for the rest this one does."""
+        """Merge two files: facts of the upper one replace those of this one."""
         priced = {key.partition("@")[0] for key in upper.edits}
         known = {
             ident: model if ident not in self.models else _merged(self.models[ident], model)
@@ -179,21 +179,21 @@ def _fact(where: str, name: str, table: Mapping[str, Any], usual: Mapping[str, s
 
 
 def _edits(models: Mapping[str, KnownModel]) -> dict[str, float]:
-    found = {}
+    prices = {}
     for ident, model in models.items():
         price = model.get("price", "edit")
         if isinstance(price, Mapping):
-            found.update({f"{ident}@{quality}": float(usd) for quality, usd in price.items()})
+            prices.update({f"{ident}@{quality}": float(usd) for quality, usd in price.items()})
         elif price is not None:
-            found[ident] = float(price)
-    return found
+            prices[ident] = float(price)
+    return prices
 
 
 def _tokens(models: Mapping[str, KnownModel]) -> dict[str, dict[str, float]]:
-    found = {}
+    prices = {}
     for ident, model in models.items():
         values = model.facts["price"].values if "price" in model.facts else {}
         ways = {key: float(usd) for key, usd in values.items() if key.endswith(("input", "output"))}
         if ways:
-            found[ident] = ways
-    return found
+            prices[ident] = ways
+    return prices

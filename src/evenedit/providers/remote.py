@@ -36,12 +36,12 @@ class RemoteModel(InheritsSettings, ABC, Generic[Client]):
         """Seconds for one call."""
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """Return one message for each missing requirement."""
         return self.provider.missing(self.package)
 
     @abstractmethod
     def connect(self, key: str) -> Client:
-        """The SDK's client, its own retries switched off."""
+        """Return the SDK's client with its own retries switched off."""
 
 
 class OpenAIModel(RemoteModel["OpenAI"]):
@@ -53,7 +53,7 @@ class OpenAIModel(RemoteModel["OpenAI"]):
         super().__init__(api_key_env=api_key_env, **shared)
 
     def connect(self, key: str) -> OpenAI:
-        """The SDK's client, its own retries switched off."""
+        """Return the SDK's client with its own retries switched off."""
         from openai import OpenAI
 
         return OpenAI(api_key=key, base_url=self.base_url, timeout=self.timeout, max_retries=0)
@@ -68,7 +68,7 @@ class GeminiModel(RemoteModel["GeminiClient"]):
         super().__init__(api_key_env=api_key_env, **shared)
 
     def connect(self, key: str) -> GeminiClient:
-        """The SDK's client, its own retries switched off."""
+        """Return the SDK's client with its own retries switched off."""
         from google import genai
         from google.genai.types import HttpOptions, HttpRetryOptions
 

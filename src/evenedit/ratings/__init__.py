@@ -1,1 +1,1 @@
-"""Answers of judges, instruments, people and reviewers, and the one table they make."""
+"""Read the answers of all raters into one table and combine judges."""

@@ -33,7 +33,7 @@ def build_table(
     reviewers: int | None = None,
     asks: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RatingTable:
-    """The table of these edits; `reviewers` is how many must have looked at a case, None where nothing is settled.
+    """Build the table of these edits; `reviewers` is the number of reviews that settle a case, None if none do.
 
     `asks` are the axes that prompts ask to change, by prompt id.
     """
@@ -72,21 +72,21 @@ def build_table(
 
 
 def _asked_here(asks: Mapping[str, tuple[str, ...]], prompts: Iterable[object]) -> dict[str, tuple[str, ...]]:
-    """What the prompts of a table ask to change, in the order they come in."""
+    """Return what the prompts of a table ask to change, in the order they occur."""
     return {prompt: asks[prompt] for prompt in dict.fromkeys(map(str, prompts)) if asks.get(prompt)}
 
 
 def edit_frame(
     requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
 ) -> pd.DataFrame:
-    """One row for each requested edit that was made."""
+    """Build one row for each requested edit that was made."""
     seconds = second_columns((name for s in sources.values() for name in s.attributes), factors)
-    made = [_row(r, edits[r.id], sources, factors, seconds) for r in requests if r.id in edits]
-    return pd.DataFrame(made, columns=[*edit_columns(factors), *seconds])
+    rows = [_row(r, edits[r.id], sources, factors, seconds) for r in requests if r.id in edits]
+    return pd.DataFrame(rows, columns=[*edit_columns(factors), *seconds])
 
 
 def _says_how_the_call_ended(rating: Rating) -> bool:
-    """A judge's preference comes from calls of its own, which say nothing about the call that rated the edit."""
+    """Return whether a rating reports the outcome of the rating call; preferences come from separate calls."""
     return rating.question_id != PREFERENCE or rating.kind is Kind.HUMAN
 
 
@@ -112,7 +112,7 @@ def _row(
     columns: dict[str, object] = {
         "request_id": request.id,
         "experiment": request.experiment.value,
-        "condition": request.condition,
+        "condition": str(request.condition),
         "editor": request.editor,
         "source_id": "+".join(request.source_ids),
         "prompt_id": request.prompt_id,

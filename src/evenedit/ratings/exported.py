@@ -43,7 +43,7 @@ def read_exported(
     raters: Mapping[str, Kind],
     notes: Mapping[tuple[str, str], str],
 ) -> tuple[RatingTable, dict[str, float]]:
-    """The table, further ratings of people in it, and by request id the chances of the edits that were drawn.
+    """Return the table with people's ratings, and the sampling probabilities of the drawn edits by request id.
 
     `raters` come in this order, then those only the files name; `notes` are the readings' by instrument and measure.
     """
@@ -77,20 +77,20 @@ def _chances(edits: pd.DataFrame) -> dict[str, float]:
 
 
 def _cells(edits: pd.DataFrame, column: str) -> dict[str, str]:
-    """By request id, the cells of a column that are not empty."""
+    """Return the non-empty cells of a column by request id."""
     if column not in edits.columns:
         return {}
     return {str(i): str(text) for i, text in zip(edits["request_id"], edits[column], strict=True) if text != ""}
 
 
 def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str], str]) -> tuple[Reading, ...]:
-    """What instruments read, in the order of the notes, then of the file."""
-    given = read_table(path)
-    if missing := [column for column in READING_COLUMNS if column not in given.columns]:
+    """Return the instruments' readings, in the order of the notes, then of the file."""
+    frame = read_table(path)
+    if missing := [column for column in READING_COLUMNS if column not in frame.columns]:
         raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}")
     values = {key: np.full(len(rows), np.nan) for key in notes}
     reasons = {key: [""] * len(rows) for key in notes}
-    cells = given[list(READING_COLUMNS)].astype(str).itertuples(index=False, name=None)
+    cells = frame[list(READING_COLUMNS)].astype(str).itertuples(index=False, name=None)
     for line, (ident, rater, measure, value, reason) in enumerate(cells, 2):
         if ident not in rows:
             raise EvenEditError(f"{path.name} line {line}: there is no edit '{ident}' in {EDITS}")
@@ -102,7 +102,7 @@ def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str
 
 
 def _number(text: str, what: str) -> float:
-    found = number(text)
-    if found is None:
+    value = number(text)
+    if value is None:
         raise EvenEditError(f"{what} is '{text}'; expected a number")
-    return found
+    return value

@@ -45,7 +45,7 @@ OPTIONAL = {
     "asks": "",
 }
 """Columns a file may have, and what holds where they are absent or empty."""
-SHOWN = 20
+MOST_LISTED = 20
 """At most so many bad rows are listed."""
 KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW)
 """The order of raters in a table; within a kind, the order of the files."""
@@ -74,16 +74,16 @@ class Problems:
     def add(self, frame: pd.DataFrame, bad: NDArray[np.bool_], message: str) -> None:
         """Note every bad row; only the first few are put in words, the message's {column}s filled in."""
         self.count += int(bad.sum())
-        for at in np.flatnonzero(bad)[:SHOWN]:
+        for at in np.flatnonzero(bad)[:MOST_LISTED]:
             row = {str(name): value for name, value in frame.iloc[at].items()}
             self.rows.append((row["_place"], int(row["_line"]), message.format_map(row)))
 
     def check(self) -> None:
         """Stop if anything was noted."""
         if self.count:
-            shown = [f"{place} {line}: {text}" for place, line, text in sorted(self.rows)[:SHOWN]]
-            more = self.count - len(shown)
-            raise EvenEditError(*shown, *([f"and {more} more"] if more else []))
+            messages = [f"{place} {line}: {text}" for place, line, text in sorted(self.rows)[:MOST_LISTED]]
+            more = self.count - len(messages)
+            raise EvenEditError(*messages, *([f"and {more} more"] if more else []))
 
 
 def score_columns(factors: Iterable[str]) -> tuple[str, ...]:
@@ -104,30 +104,30 @@ def read_tables(
 
 
 def read_frames(tables: Sequence[Tabular], factors: Factors) -> list[pd.DataFrame]:
-    """Each table of scores or verdicts as text."""
+    """Read each table of scores or verdicts as text."""
     return [_read(table, names_of(factors)) for table in tables]
 
 
 def read_edits(table: Tabular, factors: Factors) -> pd.DataFrame:
-    """A table of edits as text: rows that nobody rated, which say what edits there are and in which order."""
+    """Read a table of edits as text: rows without ratings that define the edits and their order."""
     wanted = ("experiment", "condition", "editor", "source_id", *names_of(factors), "prompt_id", "outcome")
     return columns_of(read_table(table), table, wanted)
 
 
 def known_prompts(prompt_sets: Sequence[PromptSet]) -> PromptSet:
-    """The built-in prompts and these; the null edit too, unless one of them is called like it."""
+    """Return the built-in prompts and these; the null edit too, unless one of them has its name."""
     sets = [*(load_prompts(name) for name in BUILT_IN), *prompt_sets]
     null_edit = [] if any(p.id == FLOOR.id for s in sets for p in s) else [PromptSet(FLOOR.id, (FLOOR,))]
     return merge([*sets, *null_edit])
 
 
 def names_of(factors: Factors) -> tuple[str, ...]:
-    """The columns that hold the factors."""
+    """Return the columns that hold the factors."""
     return tuple(f if isinstance(f, str) else f.name for f in (FACTORS if factors is None else factors))
 
 
 def known_factors(frames: Sequence[pd.DataFrame], factors: Factors) -> tuple[Factor, ...]:
-    """The factors with their levels; where only a name is given, the levels are the values found."""
+    """Return the factors with their levels; for a bare name, the levels are the values in the table."""
 
     def values(name: str) -> list[str]:
         return [str(value) for frame in frames if name in frame.columns for value in frame[name].unique()]
@@ -138,36 +138,36 @@ def known_factors(frames: Sequence[pd.DataFrame], factors: Factors) -> tuple[Fac
 def checked_rows(
     frames: list[pd.DataFrame], prompts: PromptSet, problems: Problems, factors: Sequence[Factor]
 ) -> pd.DataFrame:
-    """The rows of all frames with known texts, numeric answers and prompts by their own ids."""
+    """Return the rows of all frames with checked texts, numeric answers and prompt ids."""
     rows = stacked([_checked(frame, problems, factors) for frame in frames])
     problems.check()
-    found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
-    targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
-    named = texts(rows["prompt_id"], lambda name: ASKED_BETWEEN.join(found[name].asks)).astype(str)
+    resolved = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
+    targeted = _numbers(rows["prompt_id"], lambda name: int(bool(resolved[name].target_years))) == 1
+    named = texts(rows["prompt_id"], lambda name: ASKED_BETWEEN.join(resolved[name].asks)).astype(str)
     rows["asks"] = texts(rows["asks"].astype(str).where(rows["asks"] != "", named), str)
-    rows["prompt_id"] = texts(rows["prompt_id"], lambda name: found[name].id)
+    rows["prompt_id"] = texts(rows["prompt_id"], lambda name: resolved[name].id)
     for question in QUESTIONS.values():
         if question.replaces:
-            for before, nothing in (("", np.int8(0)), (CONFIDENCE, np.float32(np.nan))):
+            for before, empty in (("", np.int8(0)), (CONFIDENCE, np.float32(np.nan))):
                 old, new = f"{before}{question.replaces}", f"{before}{question.id}"
-                rows[new] = np.where(targeted, rows[old], nothing)
-                rows[old] = np.where(targeted, nothing, rows[old])
+                rows[new] = np.where(targeted, rows[old], empty)
+                rows[old] = np.where(targeted, empty, rows[old])
     return rows
 
 
 def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
-    """One table of scores or verdicts."""
+    """Read one table of scores or verdicts."""
     frame = read_table(table)
     return columns_of(frame, table, VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors))
 
 
 def name_of(table: Tabular) -> str:
-    """What messages call a table."""
+    """Return the name of a table for messages."""
     return "the data frame" if isinstance(table, pd.DataFrame) else str(table)
 
 
 def read_table(table: Tabular) -> pd.DataFrame:
-    """One table as text, cells as they were before a spreadsheet was kept from running them."""
+    """Read one table as text, with the escapes against spreadsheet formulas removed."""
     frame = table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else _read_csv(Path(table))
     frame.columns = [str(name).strip() for name in frame.columns]
     if not frame.columns.is_unique:
@@ -176,7 +176,7 @@ def read_table(table: Tabular) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """One file as text."""
+    """Read one file as text."""
     try:
         frame = pd.read_csv(path, dtype="category", keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
     except OSError as error:
@@ -193,7 +193,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column's cells as texts, an absent one empty; whole numbers that became floats are whole again."""
+    """Convert a column's cells to text; missing cells are empty, integral floats are integers."""
     if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
         column = column.astype("Int64")
     if not isinstance(column.dtype, pd.CategoricalDtype):
@@ -204,13 +204,13 @@ def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd.DataFrame:
-    """The columns we know, with the place and line of each row; refused where one of the wanted is absent."""
+    """Return the known columns with the place and line of each row; raise if a required one is absent."""
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
-        shown = ", ".join(name[:40] for name in frame.columns[:30])
+        names = ", ".join(name[:40] for name in frame.columns[:30])
         others = {f.name for f in FACTORS} >= set(missing)
         hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
-        raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {shown}", *hint)
+        raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {names}", *hint)
     columns = {name: frame[name] if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
     seconds = (name + SECOND for name in wanted if name + SECOND not in wanted)
     known = (*_ALSO.values(), *(CONFIDENCE + question for question in QUESTION_IDS), *seconds)
@@ -224,7 +224,7 @@ def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd
 
 
 def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> pd.DataFrame:
-    """The rows with known texts and numeric answers."""
+    """Return the rows with checked texts and numeric answers."""
     out = frame[["_place", "_line"]].copy()
     is_verdict, is_edits = "verdict" in frame.columns, "judge" not in frame.columns
     for column in (*_COMMON, "source_id", "request_id"):
@@ -259,7 +259,7 @@ def _empty(frame: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _preferring(frame: pd.DataFrame, out: pd.DataFrame) -> NDArray[np.bool_]:
-    """The rows of a judge that prefers one output: it says so in calls of their own, however the rating ended."""
+    """Return the rows of a judge that states a preference, which comes from separate calls."""
     if PREFERENCE not in frame.columns:
         return np.zeros(len(frame), dtype=np.bool_)
     return ((texts(frame[PREFERENCE], str.strip) != "") & (out["kind"] != Kind.HUMAN)).to_numpy()
@@ -285,27 +285,27 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems) -> None
         value = _numbers(text, answer_codes(question).get)
         needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
         unknown = np.isnan(value) | (needed & scored & (value == 0))
-        shown = out.assign(_text=text)
-        problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected_answer(question)}")
+        with_text = out.assign(_text=text)
+        problems.add(with_text, unknown, f"{column} is '{{_text}}'; expected {expected_answer(question)}")
         silent = unscored & ~preferring if question == PREFERENCE else unscored
-        problems.add(shown, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
+        problems.add(with_text, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
 def answer_codes(question: str) -> dict[str, int]:
-    """The value of each text that may stand for an answer."""
+    """Return the value of each text that may stand for an answer."""
     labels = _CHOICES.get(question)
     return _SCORE if labels is None else {"": 0} | {label: at for at, label in enumerate(labels, 1)}
 
 
 def expected_answer(question: str) -> str:
-    """The texts that may stand for an answer, in words."""
+    """Describe the texts that may stand for an answer."""
     labels = _CHOICES.get(question)
     return "a whole number from 1 to 5" if labels is None else f"one of: {', '.join(labels)}"
 
 
 def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray[np.float32]:
-    """How sure the judge stated it was; NaN where it did not."""
+    """Return the stated confidence; NaN if there is none."""
     if column not in frame.columns:
         return np.full(len(frame), np.nan, dtype=np.float32)
     stated = _numbers(frame[column], lambda text: number(text) if text.strip() else UNSTATED)
@@ -315,7 +315,7 @@ def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray
 
 
 def number(text: str) -> float | None:
-    """The number a text is; None where it is none."""
+    """Parse a number; None if the text is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -325,7 +325,7 @@ def number(text: str) -> float | None:
 def assemble(
     rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor], raters: Mapping[str, Kind] | None = None
 ) -> RatingTable:
-    """Rows of edit × judge as a table; `raters` are its first raters, whether or not a row is theirs."""
+    """Build a table from rows of edit × judge; `raters` are its first raters, even without rows."""
     edit = _numbered(rows, EDIT_KEY)
     first = _first(edit)
     _refuse_repeats(rows, _numbered(rows, [*EDIT_KEY, "judge"]), problems)
@@ -336,8 +336,8 @@ def assemble(
     for factor in factors:
         _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
     for name in seconds:  # a file may lack it
-        told = single[(single[name] != "").to_numpy()]
-        _refuse_changes(told, _numbered(told, ["source_id"]), name, "source_id", problems)
+        labelled = single[(single[name] != "").to_numpy()]
+        _refuse_changes(labelled, _numbered(labelled, ["source_id"]), name, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
     _refuse_changes(ratings, _numbered(ratings, ["judge"]), "kind", "judge", problems)
@@ -352,17 +352,17 @@ def assemble(
         CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()], [r for r, k in known.items() if k is kind])
         for kind in KINDS
     ]
-    return build_table(edits, factors, sources, asks=_asked(rows))
+    return build_table(edits, factors, sources, asks=_axes_by_prompt(rows))
 
 
 def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
-    """One row for each edit, under the file's own request id where it has one and it is no other edit's."""
+    """Return one row for each edit, with the file's request id if it is unique."""
     edits = rows.assign(**{c: rows[c].astype(str) for c in edit_columns(factors) if c != "seed"})
     composed = edits["experiment"]
     for column in EDIT_KEY[1:]:
         composed = composed + "/" + edits[column].astype(str)
-    own = (edits["request_id"] != "") & ~edits["request_id"].duplicated(keep=False)
-    edits["request_id"] = edits["request_id"].where(own, composed)
+    is_unique = (edits["request_id"] != "") & ~edits["request_id"].duplicated(keep=False)
+    edits["request_id"] = edits["request_id"].where(is_unique, composed)
     edits["seed"] = edits["seed"].astype(np.int64)
     return edits[list(edit_columns(factors))]
 
@@ -383,7 +383,7 @@ class CsvRatings:
         return [str(name) for name in dict.fromkeys([*self.first, *self.rows["judge"]])]
 
     def ratings(self) -> Iterator[Rating]:
-        """Every answer, and for a call without any how it ended."""
+        """Yield every answer, and for a call without any its outcome."""
         values = self.rows[list(QUESTION_IDS)].to_numpy()
         stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy().tolist()
         by_call = np.array([question != PREFERENCE or self.kind is Kind.HUMAN for question in QUESTION_IDS])
@@ -402,25 +402,25 @@ class CsvRatings:
 
 
 def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
-    """Every edit and judge once."""
+    """Report rows that repeat an edit and judge."""
     earlier = _first(key)[key]
     repeated = earlier != np.arange(len(rows))
     if repeated.any():
-        found = rows.assign(
+        with_first = rows.assign(
             _first_place=rows["_place"].to_numpy()[earlier], _first_line=rows["_line"].to_numpy()[earlier]
         )
-        problems.add(found, repeated, "the same edit and judge as {_first_place} {_first_line}")
+        problems.add(with_first, repeated, "the same edit and judge as {_first_place} {_first_line}")
 
 
 def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: Problems) -> None:
-    """Every row of one owner must have the value of its first row."""
+    """Report rows whose value differs from the first row of the same owner."""
     earlier = _first(owner)[owner]
     codes = rows[column].cat.codes.to_numpy()
     changed = codes != codes[earlier]
     if changed.any():
-        found = rows.assign(_earlier=rows[column].to_numpy()[earlier])
+        with_earlier = rows.assign(_earlier=rows[column].to_numpy()[earlier])
         message = f"{column} is '{{{column}}}' but '{{_earlier}}' on an earlier row of the same {what}"
-        problems.add(found, changed, message)
+        problems.add(with_earlier, changed, message)
 
 
 def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Problems) -> None:
@@ -431,7 +431,7 @@ def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Prob
 
 
 def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems, name: str) -> pd.Series[Any]:
-    """The codes of a factor's labels in the column `name`; an empty label is missing."""
+    """Return the codes of a factor's labels in the column `name`; an empty label is missing."""
     unknown = "?"
 
     def code(label: str) -> str:
@@ -448,7 +448,7 @@ def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems, name: str) 
 
 
 def _asks(frame: pd.DataFrame, problems: Problems) -> pd.Series[Any]:
-    """The axes that the prompts ask to change, in the rubric's order."""
+    """Return the axes that the prompts ask to change, in the rubric's order."""
     unknown = "?"
 
     def axes(text: str) -> str:
@@ -457,23 +457,25 @@ def _asks(frame: pd.DataFrame, problems: Problems) -> pd.Series[Any]:
         except EvenEditError:
             return unknown
 
-    found = texts(frame["asks"], axes)
+    parsed = texts(frame["asks"], axes)
     known = ", ".join(CHANGES)
-    problems.add(frame, (found == unknown).to_numpy(), f"asks is '{{asks}}'; expected axes with ; between: {known}")
-    return found
+    problems.add(frame, (parsed == unknown).to_numpy(), f"asks is '{{asks}}'; expected axes with ; between: {known}")
+    return parsed
 
 
-def _asked(rows: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """By prompt id, the axes that it asks to change."""
-    found: dict[str, str] = {}
+def _axes_by_prompt(rows: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the axes that each prompt asks to change."""
+    axes_by_prompt: dict[str, str] = {}
     for prompt, axes in rows[["prompt_id", "asks"]].astype(str).drop_duplicates().itertuples(index=False, name=None):
-        if axes and found.setdefault(prompt, axes) != axes:
-            raise EvenEditError(f"prompt '{prompt}' asks for '{found[prompt]}' in one row and for '{axes}' in another")
-    return {prompt: tuple(axes.split(ASKED_BETWEEN)) for prompt, axes in found.items()}
+        if axes and axes_by_prompt.setdefault(prompt, axes) != axes:
+            raise EvenEditError(
+                f"prompt '{prompt}' asks for '{axes_by_prompt[prompt]}' in one row and for '{axes}' in another"
+            )
+    return {prompt: tuple(axes.split(ASKED_BETWEEN)) for prompt, axes in axes_by_prompt.items()}
 
 
 def _seed(text: str) -> str:
-    """The seed as one writes it, empty where it is none."""
+    """Normalise a seed; empty if there is none."""
     try:
         seed = int(_or_else(OPTIONAL["seed"], text).removesuffix(".0"))
     except ValueError:
@@ -500,7 +502,7 @@ def _numbers(column: pd.Series[Any], read: Callable[[str], float | None]) -> NDA
 
 
 def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
-    """Rows that agree in all these columns get one number, in order of appearance."""
+    """Assign numbers to rows in order of appearance; rows that agree in all these columns share one."""
     number = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
         texts = rows[column].cat
@@ -509,7 +511,7 @@ def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
 
 
 def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first row with each number."""
+    """Return the first row with each number."""
     first = np.zeros(number.max(initial=-1) + 1, dtype=np.int64)
     first[number[::-1]] = np.arange(len(number))[::-1]
     return first

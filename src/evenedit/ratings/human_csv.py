@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Experiment, Kind, Status
+from evenedit.core.records import ConditionKind, Experiment, Kind, Status
 from evenedit.protocol import PromptSet
 from evenedit.ratings.from_csv import (
     EDIT_KEY,
@@ -79,7 +79,7 @@ def table_with_people(
 
 
 def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
-    """One table of ratings in the shape of a table of scores."""
+    """Read one table of ratings in the shape of a table of scores."""
     frame, name = read_table(table), name_of(table)
     if RATER not in frame.columns and "judge" in frame.columns:
         raise EvenEditError(
@@ -96,7 +96,7 @@ def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
 
 
 def _placed(people: pd.DataFrame, judges: pd.DataFrame, problems: Problems) -> pd.DataFrame:
-    """The ratings as ratings of the judged edits they are about: one that is about none of them stays as it is.
+    """Match the ratings to the judged edits they are about; one without a match is unchanged.
 
     A baseline is one and the same edit, whether a file calls its experiment diagnosis or mitigation. Where the ratings
     state no seed they are of the only one; where there are several they are refused.
@@ -129,7 +129,7 @@ def _placed(people: pd.DataFrame, judges: pd.DataFrame, problems: Problems) -> p
 def _case(edit: Mapping[Hashable, Any]) -> tuple[str, ...]:
     kind = (
         ""
-        if edit["condition"] == Condition.BASELINE and edit["experiment"] != Experiment.STEREOTYPE
+        if edit["condition"] == ConditionKind.BASELINE and edit["experiment"] != Experiment.STEREOTYPE
         else edit["experiment"]
     )
     return (kind, edit["condition"], edit["editor"], edit["prompt_id"])

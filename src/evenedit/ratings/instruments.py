@@ -41,10 +41,10 @@ class Instruments:
     def __init__(self, file: StudyFile, store: Store, sources: Mapping[str, Source]) -> None:
         self.store, self.sources = store, sources
         sections = file.sections.instruments
-        made: list[Instrument] = [plugins.build("instruments", s.kind, s.settings) for s in sections]
-        self.identity = any(instrument.identity for instrument in made)
-        self.gender = any(getattr(instrument, "gender", False) for instrument in made)
-        self.age = self.gender or any(getattr(instrument, "age", False) for instrument in made)
+        built: list[Instrument] = [plugins.build("instruments", s.kind, s.settings) for s in sections]
+        self.identity = any(instrument.identity for instrument in built)
+        self.gender = any(getattr(instrument, "gender", False) for instrument in built)
+        self.age = self.gender or any(getattr(instrument, "age", False) for instrument in built)
         self.targets = {prompt.id: prompt.target_years for prompt in file.prompts if prompt.target_years}
         self.grouped_by = file.factors[0].name
         self.people = [(s.attributes.get(self.grouped_by, ""), s.image) for s in sources.values()]
@@ -53,24 +53,24 @@ class Instruments:
         if self.age:
             parts += [age_model.NAME if age_model.ready() else "", self.gender]
         self.version = digest(parts)[:12]
-        everybody = [editor.id for editor in file.sections.editors]
+        editor_ids = [editor.id for editor in file.sections.editors]
         self.raters = [
             InstrumentRater(
                 section.id,
                 self._revision(section.kind, section.settings),
                 instrument,
-                frozenset(everybody if section.editors is None else section.editors),
+                frozenset(editor_ids if section.editors is None else section.editors),
             )
-            for section, instrument in zip(sections, made, strict=True)
+            for section, instrument in zip(sections, built, strict=True)
         ]
 
     def _revision(self, kind: str, settings: Mapping[str, Any]) -> str:
         return digest([kind, plugins.identity("instruments", kind, settings), self.version])[:8]
 
     def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
-        """Every edit of one portrait that came back with a picture and that some instrument is to measure."""
+        """Return every edit of one portrait that has a picture and is measured by an instrument."""
         editors = frozenset[str]().union(*(rater.editors for rater in self.raters))
-        found = []
+        measurable = []
         for request in requests:
             edit = edits.get(request.id)
             if edit is None or edit.outcome is not Outcome.EDITED or edit.image is None:
@@ -79,32 +79,32 @@ class Instruments:
                 source = self.sources[request.source_ids[0]]
                 group = source.attributes.get(self.grouped_by, "")
                 target = self.targets.get(request.prompt_id)
-                found.append(Pair(request.id, source.image, edit.image, group, request.editor, target))
-        return found
+                measurable.append(Pair(request.id, source.image, edit.image, group, request.editor, target))
+        return measurable
 
     def measurements(self) -> dict[str, Measurement]:
-        """What was measured so far, by request id."""
+        """Return the measurements so far by request id."""
         stored = self.store.measurements(self.version)
         return {
             ident: Measurement(**numbers, reasons=reasons, notes=()) for ident, (numbers, reasons) in stored.items()
         }
 
     def readings(self, requests: Sequence[str]) -> tuple[Reading, ...]:
-        """What the instruments show of these edits; readings not asked for are missing without a reason."""
+        """Return the instruments' readings of these edits; readings not asked for are missing without a reason."""
         rows = {ident: row for row, ident in enumerate(requests)}
-        found = {ident: value for ident, value in self.measurements().items() if ident in rows}
-        made: list[Reading] = []
+        measured = {ident: value for ident, value in self.measurements().items() if ident in rows}
+        rows_read: list[Reading] = []
         for rater in self.raters:
-            asked = self.store.answered(rater.id, rater.revision)
-            shown = {ident: rater.instrument.readings(one) for ident, one in found.items() if ident in asked}
-            for name in dict.fromkeys(name for one in shown.values() for name in one):
+            answered = self.store.answered(rater.id, rater.revision)
+            by_request = {ident: rater.instrument.readings(one) for ident, one in measured.items() if ident in answered}
+            for name in dict.fromkeys(name for one in by_request.values() for name in one):
                 values = np.full(len(rows), np.nan)
                 reasons = [""] * len(rows)
-                for ident, one in shown.items():
+                for ident, one in by_request.items():
                     value = one[name]
                     if value is None:
-                        reasons[rows[ident]] = rater.instrument.missing(found[ident], name)
+                        reasons[rows[ident]] = rater.instrument.missing(measured[ident], name)
                     else:
                         values[rows[ident]] = value
-                made.append(Reading(rater.id, name, values, tuple(reasons), rater.instrument.notes.get(name, "")))
-        return tuple(made)
+                rows_read.append(Reading(rater.id, name, values, tuple(reasons), rater.instrument.notes.get(name, "")))
+        return tuple(rows_read)

@@ -45,13 +45,13 @@ class Review:
     """When it was taken back; None while it is in force."""
 
     def ratings(self) -> Iterator[Rating]:
-        """The review as ratings; one without an answer says only that the reviewer looked."""
+        """Return the review as ratings; one without an answer only states that the reviewer looked."""
         for question, value in self.answers.items() or [("", None)]:
             yield Rating(self.request_id, question, self.rater, Kind.REVIEW, Status.SCORED, value, self.note)
 
 
 def settled(reviews: Sequence[Mapping[str, int]], reviewers: int) -> dict[str, int]:
-    """What the answers of a case's reviewers, in their order, settle where so many were asked for."""
+    """Return the values that a case's reviews settle, given the number of reviews required."""
     if len(reviews) < reviewers:
         return {}
     if len(reviews) == 1:
@@ -62,8 +62,8 @@ def settled(reviews: Sequence[Mapping[str, int]], reviewers: int) -> dict[str, i
     return {question: value for question, value in values.items() if value is not None}
 
 
-def apart(reviews: Sequence[Review]) -> tuple[str, ...]:
-    """The questions on which the first two reviewers are too far apart to settle it between them."""
+def unresolved_questions(reviews: Sequence[Review]) -> tuple[str, ...]:
+    """Return the questions on which the first two reviewers differ too much to settle them."""
     if len(reviews) < 2:
         return ()
     first, second = (review.answers for review in reviews[:2])
@@ -71,7 +71,7 @@ def apart(reviews: Sequence[Review]) -> tuple[str, ...]:
 
 
 def agreed(question: str, first: int, second: int) -> int | None:
-    """What two answers say together; None where a third look is needed."""
+    """Combine two answers; None if a third review is needed."""
     if QUESTIONS[question].sided == "choice":
         return first if first == second else None
     return (first + second + 1) // 2 if abs(first - second) <= 1 else None
@@ -84,26 +84,26 @@ class Reviews:
         self._store = store
 
     def history(self) -> list[Review]:
-        """Every review ever given, oldest first, those taken back too."""
+        """Return every review, oldest first, including undone ones."""
         return self._read(sa.select(_reviews))
 
     def in_force(self) -> dict[str, list[Review]]:
-        """By request id, the reviews of each case in their order."""
-        found: dict[str, list[Review]] = {}
+        """Return the reviews of each case in their order, by request id."""
+        reviews: dict[str, list[Review]] = {}
         for review in self._read(sa.select(_reviews).where(_reviews.c.undone.is_(None))):
-            found.setdefault(review.request_id, []).append(review)
-        return found
+            reviews.setdefault(review.request_id, []).append(review)
+        return reviews
 
     def of(self, request_id: str) -> list[Review]:
-        """The reviews of one case, in their order, those taken back too."""
+        """Return the reviews of one case in their order, including undone ones."""
         return self._read(sa.select(_reviews).where(_reviews.c.request_id == request_id))
 
     def notes(self, request_id: str) -> dict[str, str]:
-        """What each reviewer wrote about a case."""
+        """Return what each reviewer wrote about a case."""
         return {review.rater: review.note for review in self.of(request_id) if review.undone is None}
 
     def disclosed(self, reviewers: int) -> list[Review]:
-        """The reviews in force of cases that so many have looked at: before that, one must not sway the other."""
+        """Return the reviews in force of cases with enough reviews; earlier ones stay hidden from other reviewers."""
         return [r for reviews in self.in_force().values() if len(reviews) >= reviewers for r in reviews]
 
     def add(
@@ -152,15 +152,15 @@ class ReviewRatings:
         return sorted({review.rater for review in self._reviews})
 
     def ratings(self) -> Iterator[Rating]:
-        """Their answers, case by case, the earlier review first."""
+        """Return the review as ratings; one without an answer only states that the reviewer looked."""
         for review in self._reviews:
             yield from review.ratings()
 
 
 def _rows(db: sa.Connection, query: sa.Select[Any]) -> list[Review]:
     """Reviews with their answers in the rubric's order."""
-    found = [Review(*row) for row in db.execute(query.order_by(_reviews.c.id)).all()]
-    return [replace(r, answers={q: r.answers[q] for q in QUESTION_IDS if q in r.answers}) for r in found]
+    reviews = [Review(*row) for row in db.execute(query.order_by(_reviews.c.id)).all()]
+    return [replace(r, answers={q: r.answers[q] for q in QUESTION_IDS if q in r.answers}) for r in reviews]
 
 
 def _hold(db: sa.Connection, request_id: str) -> None:

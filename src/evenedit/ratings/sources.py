@@ -27,7 +27,7 @@ class RatingSource(Protocol):
         ...
 
     def ratings(self) -> Iterable[Rating]:
-        """Every answer; where a call ended without any, one rating with an empty question says how it ended."""
+        """Return every answer; where a call ended without any, one rating with an empty question says how it ended."""
         ...
 
 
@@ -68,7 +68,7 @@ class StoredRatings:
         return (self.rater.id,)
 
     def ratings(self) -> Iterator[Rating]:
-        """Every answer under the rater's current revision, and what it prefers of each pair."""
+        """Yield every answer under the rater's current revision, and what it prefers of each pair."""
         ident, kind = self.rater.id, self.rater.kind
         answered: set[str] = set()
         for rating in self.store.ratings(ident, self.rater.revision):
@@ -81,10 +81,10 @@ class StoredRatings:
             yield Rating(request_id, PREFERENCE, ident, kind, Status.SCORED, choice)
 
     def _preferences(self) -> Mapping[str, int]:
-        """What the answers in both orders say together, by mitigated request."""
+        """Combine the answers in both orders, by mitigated request."""
         first, second = (
             {r.request_id: r.value for r in self.store.ratings(self.rater.id, f"{self.rater.revision}-{order}")}
             for order in ("ab", "ba")
         )
-        together = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
-        return {ident: choice for ident, choice in together.items() if choice is not None}
+        combined = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
+        return {ident: choice for ident, choice in combined.items() if choice is not None}

@@ -39,9 +39,9 @@ SECOND = "_2"
 
 
 def second_columns(columns: Iterable[object], factors: Iterable[Factor]) -> tuple[str, ...]:
-    """The columns of a second labelling that are there, in the order of the factors."""
-    there, names = set(columns), [f.name for f in factors]
-    return tuple(name + SECOND for name in names if name + SECOND in there and name + SECOND not in names)
+    """Return the columns of a second labelling that exist, in the order of the factors."""
+    present, names = set(columns), [f.name for f in factors]
+    return tuple(name + SECOND for name in names if name + SECOND in present and name + SECOND not in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ class RatingTable:
         return [i for i, k in enumerate(self.kinds) if k == kind]
 
     def without_people(self) -> RatingTable:
-        """The table without those who answered as people."""
-        kept = [at for at, kind in enumerate(self.kinds) if kind is not Kind.HUMAN]
+        """Return the table without human raters."""
+        remaining = [at for at, kind in enumerate(self.kinds) if kind is not Kind.HUMAN]
         return replace(
             self,
-            raters=tuple(self.raters[at] for at in kept),
-            kinds=tuple(self.kinds[at] for at in kept),
-            values=self.values[kept],
-            status=self.status[kept],
-            confidence=None if self.confidence is None else self.confidence[kept],
+            raters=tuple(self.raters[at] for at in remaining),
+            kinds=tuple(self.kinds[at] for at in remaining),
+            values=self.values[remaining],
+            status=self.status[remaining],
+            confidence=None if self.confidence is None else self.confidence[remaining],
         )
 
     def asked_for(self, axis: str) -> NDArray[np.bool_]:
@@ -108,7 +108,7 @@ class RatingTable:
         return np.asarray(self.edits["prompt_id"].isin(prompts), dtype=np.bool_)
 
     def asked_axes(self) -> list[str]:
-        """For each edit the axes that its prompt asks to change, as files have them: `skin_tone;age_drift`."""
+        """Return, per edit, the axes that its prompt asks to change in the file format: `skin_tone;age_drift`."""
         return [ASKED_BETWEEN.join(self.asks.get(str(prompt), ())) for prompt in self.edits["prompt_id"]]
 
 

@@ -55,7 +55,7 @@ def _shared(table: RatingTable) -> list[str]:
 
 
 def _edits(table: RatingTable) -> pd.DataFrame:
-    """The edits with what their prompts ask to change."""
+    """Return the edits with the axes that their prompts ask to change."""
     return table.edits.assign(asks=table.asked_axes())
 
 
@@ -63,7 +63,7 @@ def write_tables(
     table: RatingTable,
     out: Path,
     *,
-    beside: Mapping[str, Any] | None = None,
+    extra_columns: Mapping[str, Any] | None = None,
     words: Mapping[tuple[str, str], Words] | None = None,
 ) -> list[Path]:
     """Write edits.csv, scores.csv and, where there are any, verdicts.csv and readings.csv.
@@ -72,7 +72,7 @@ def write_tables(
     """
     out.mkdir(parents=True, exist_ok=True)
     stereotype = (table.edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    frames = {EDITS: _edits(table).reset_index(drop=True).assign(**(beside or {}), **_settled(table))}
+    frames = {EDITS: _edits(table).reset_index(drop=True).assign(**(extra_columns or {}), **_settled(table))}
     for name, rows in ((SCORES, ~stereotype), (VERDICTS, stereotype)):
         frames[name] = _rated(table, rows, words or {}, is_verdict=name == VERDICTS)
     frames[READINGS] = _readings(table)
@@ -96,13 +96,13 @@ def answer_column(values: NDArray[np.int8], question: str) -> pd.Series[Any]:
 def _rated(
     table: RatingTable, rows: NDArray[np.bool_], words: Mapping[tuple[str, str], Words], *, is_verdict: bool
 ) -> pd.DataFrame:
-    """One row per edit and rater who was asked, and one per edit that nobody could be asked about."""
-    given = (table.status != NOT_ASKED) | (table.values > MISSING).any(axis=2)
+    """Return one row per edit and rater, and one per edit without any rater."""
+    answered = (table.status != NOT_ASKED) | (table.values > MISSING).any(axis=2)
     parts = [
-        _of_rater(table, number, np.flatnonzero(rows & given[number]), words, is_verdict=is_verdict)
+        _of_rater(table, number, np.flatnonzero(rows & answered[number]), words, is_verdict=is_verdict)
         for number in range(len(table.raters))
     ]
-    unrated = rows & ~given.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
+    unrated = rows & ~answered.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
     parts.append(_edits(table).iloc[np.flatnonzero(unrated)][_shared(table)])
     questions = _questions(is_verdict=is_verdict)
     sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != PREFERENCE]
@@ -112,7 +112,7 @@ def _rated(
 
 
 def _questions(*, is_verdict: bool) -> dict[str, str]:
-    """By column of a file, the question it answers."""
+    """Return the question of each column of a file."""
     if not is_verdict:
         return {a: a for a in (*AXES, "preference")}
     return {"verdict": "stereotype", "role": "target_role", "higher_status": STATUS}
@@ -121,7 +121,7 @@ def _questions(*, is_verdict: bool) -> dict[str, str]:
 def _of_rater(
     table: RatingTable, number: int, rows: NDArray[np.intp], words: Mapping[tuple[str, str], Words], *, is_verdict: bool
 ) -> pd.DataFrame:
-    """One rater's answers about these edits."""
+    """Return one rater's answers about these edits."""
     rater = table.raters[number]
     part = _edits(table).iloc[rows][_shared(table)].reset_index(drop=True)
     part["judge"], part["kind"] = rater, table.kinds[number].value
@@ -138,8 +138,8 @@ def _of_rater(
             values = np.maximum(values, instead)
         part[column] = answer_column(values, question)
         part[f"{CONFIDENCE}{question}"] = sure
-    said = [words.get((rater, str(ident)), Words()) for ident in part["request_id"]]
-    return part.assign(**{name: [getattr(one, name) for one in said] for name in Words._fields})
+    words_of_rater = [words.get((rater, str(ident)), Words()) for ident in part["request_id"]]
+    return part.assign(**{name: [getattr(one, name) for one in words_of_rater] for name in Words._fields})
 
 
 def _settled(table: RatingTable) -> dict[str, pd.Series[Any]]:
@@ -150,14 +150,14 @@ def _settled(table: RatingTable) -> dict[str, pd.Series[Any]]:
 
 
 def _readings(table: RatingTable) -> pd.DataFrame:
-    """One row per reading of an edit, or the reason why it could not be read."""
+    """Return one row per reading of an edit, or the reason why it is missing."""
     idents = table.edits["request_id"].to_numpy(dtype=object)
     parts = []
     for reading in table.readings:
         reasons = np.array(reading.reasons, dtype=object)
         rows = np.flatnonzero(~np.isnan(reading.values) | (reasons != ""))
         what = {"instrument": reading.rater, "measure": reading.measure}
-        given = {"request_id": idents[rows], "value": reading.values[rows], "reason": reasons[rows]}
-        parts.append(pd.DataFrame(given).assign(**what))
+        columns = {"request_id": idents[rows], "value": reading.values[rows], "reason": reasons[rows]}
+        parts.append(pd.DataFrame(columns).assign(**what))
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True)[list(READING_COLUMNS)] if filled else pd.DataFrame()

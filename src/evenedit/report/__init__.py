@@ -1,1 +1,1 @@
-"""The report made from results: one HTML page, tables and figures as files, and `results.json`."""
+"""Render results as tables, figures, text and HTML pages."""

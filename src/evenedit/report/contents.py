@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from evenedit.core.second_process import SecondProcess
+from evenedit.core.parallel import SecondProcess
+from evenedit.report.figures import experiments as arms_figures
+from evenedit.report.figures import people as people_figures
 from evenedit.report.figures import plots as figures
 from evenedit.report.figures import specification_curve as curve
-from evenedit.report.figures.plots import FigureFile
+from evenedit.report.figures.base import Drawing, FigureFile, render_figure
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
-from evenedit.report.tables import beside, inference, multilevel, raters, sample
+from evenedit.report.tables import context, inference, raters, sample
 from evenedit.report.tables import experiments as arms
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
@@ -49,7 +51,6 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "judges_people": people.judges_and_people,
     "judges_people_labels": people.labels_of_both,
     "judge_error": people.judge_error_by_group,
-    "two_sided": people.two_sided,
     "table6": sample.judges_beside_people,
     "table9": sample.portraits,
     "table18": sample.sample,
@@ -62,20 +63,18 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
     "models": inference.models,
-    "multilevel": multilevel.multilevel,
-    "intersections": multilevel.intersections,
     "leave_one_out": inference.leave_one_out,
     "seeds": inference.seeds,
     "powered": inference.powered,
     "multiverse": inference.multiverse,
-    "noise": beside.noise,
-    "second_labels": beside.second_labels,
-    "languages": beside.languages,
+    "noise": context.noise,
+    "second_labels": context.second_labels,
+    "languages": context.languages,
     **APPENDIX,
 }
 """Each table's builder by the table's id."""
 OF_PEOPLE = (
-    *("between_people", "two_sided", "rank_tests", "table6", "table18"),
+    *("between_people", "rank_tests", "table6", "table18"),
     *("table17", "rater_holds", "rater_tests", "rater_rates"),
 )
 """Tables that people's ratings alone can fill."""
@@ -89,20 +88,20 @@ OF_INSTRUMENTS = (
     "unanswered",
 )
 """Tables that instruments alone can fill."""
-FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
+FIGURES: dict[str, Callable[[Index], Drawing | None]] = {
     "figure4": figures.by_main_factor,
     "figure_gaps": figures.gap_overview,
     "figure_measured": figures.measured_by_group,
     "figure_measured_prompts": figures.measured_by_prompt,
-    "figure_mitigation": arms.mitigation_arms,
-    "figure_stereotype": arms.stereotype_shares,
+    "figure_mitigation": arms_figures.mitigation_arms,
+    "figure_stereotype": arms_figures.stereotype_shares,
     "figure_planted": figures.planted_effects,
     "figure_people": figures.judges_and_people,
-    "figure6": sample.skin_tone_and_deltas,
+    "figure6": people_figures.skin_tone_and_deltas,
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's builder by the figure's id."""
-OWN = ("figure_gaps", "figure_planted")
+DRAWN_LOCALLY = ("figure_gaps", "figure_planted")
 """What this process draws where a second process draws the others: it has the tables and photo figures to make too."""
 
 
@@ -112,7 +111,7 @@ class Section:
 
     id: str
     title: str
-    shown: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
     words: str = ""
     """A text above its tables and figures."""
@@ -142,13 +141,11 @@ SECTIONS = (
         "Judges, people and instruments",
         ("figure_people", "table6", "figure6"),
         (
-            *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18", "two_sided"),
+            *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18"),
             *("table17", "rater_holds", "rater_tests", "rater_rates"),
             *("rank_tests", "powered", "agreement", "judges_alone", "confidence"),
         ),
-        "How far different raters agree on the same edits. Where people rated, the agreement of one person with the "
-        "others is the yardstick for a judge, called the human ceiling; as a judge is compared with the mean of "
-        "several people, it can exceed the ceiling. Measurements of instruments are under 'Who was affected'.",
+        "How far different raters agree on the same edits. Measurements of instruments are under 'Who was affected'.",
     ),
     Section(
         "coverage-refusals", "Coverage and refusals", ("unanswered",), ("coverage", "left_open", "silences", "bounds")
@@ -169,8 +166,6 @@ SECTIONS = (
             "multiverse",
             "sensitivity",
             "models",
-            "multilevel",
-            "intersections",
             "leave_one_out",
             "second_labels",
             "languages",
@@ -207,22 +202,22 @@ FRONT_MEASURED = (
 
 def front_sections(have: Collection[str], *, rated: bool) -> list[Section]:
     """Return the sections of the first page that are not empty."""
-    return [s for s in _present(FRONT if rated else FRONT_MEASURED, have) if s.shown]
+    return [s for s in _present(FRONT if rated else FRONT_MEASURED, have) if s.visible]
 
 
 def appendix_sections(
     have: Collection[str], front: Collection[Section], always: Collection[str] = ALWAYS
 ) -> list[Section]:
     """Return the sections of the appendix: what the first page does not show, without empty sections."""
-    before = {id for section in front for id in section.shown}
-    kept = _present(SECTIONS, set(have) - before)
-    return [s for s in kept if s.shown or s.folded or s.id in always]
+    before = {id for section in front for id in section.visible}
+    present = _present(SECTIONS, set(have) - before)
+    return [s for s in present if s.visible or s.folded or s.id in always]
 
 
 def _present(sections: Collection[Section], have: Collection[str]) -> list[Section]:
     """Sections with the tables and figures that exist."""
     return [
-        replace(s, shown=tuple(i for i in s.shown if i in have), folded=tuple(i for i in s.folded if i in have))
+        replace(s, visible=tuple(i for i in s.visible if i in have), folded=tuple(i for i in s.folded if i in have))
         for s in sections
     ]
 
@@ -240,24 +235,23 @@ def all_tables(index: Index) -> dict[str, Table]:
 
 def all_figures(index: Index) -> dict[str, FigureFile]:
     """Return every figure that has data, by id."""
-    return _drawn(index, tuple(FIGURES))
+    return _draw(index.results, tuple(FIGURES))
 
 
-def begin_figures(results: Results, second: SecondProcess) -> Callable[[], dict[str, FigureFile]]:
-    """Begin to draw in the second process; what is returned draws the rest and waits for all figures, as above."""
-    theirs = second.give(_drawn_from, results, tuple(id for id in FIGURES if id not in OWN))
+def submit_figures(
+    results: Results, second: SecondProcess, formats: Collection[str] = ()
+) -> Callable[[], dict[str, FigureFile]]:
+    """Start to draw in the second process; return a function that draws the rest and returns all figures by id."""
+    others = second.submit(_draw, results, tuple(id for id in FIGURES if id not in DRAWN_LOCALLY), formats)
 
     def all_drawn() -> dict[str, FigureFile]:
-        found = _drawn(Index(results), OWN) | theirs()
-        return {id: found[id] for id in FIGURES if id in found}
+        drawn = _draw(results, DRAWN_LOCALLY, formats) | others()
+        return {id: drawn[id] for id in FIGURES if id in drawn}
 
     return all_drawn
 
 
-def _drawn_from(results: Results, ids: Collection[str]) -> dict[str, FigureFile]:
-    return _drawn(Index(results), ids)
-
-
-def _drawn(index: Index, ids: Collection[str]) -> dict[str, FigureFile]:
-    drawn = (FIGURES[id](index) for id in ids)
-    return {picture.id: picture for picture in drawn if picture is not None}
+def _draw(results: Results, ids: Collection[str], formats: Collection[str] = ()) -> dict[str, FigureFile]:
+    index, simulated = Index(results), bool(results.simulated)
+    drawings = (FIGURES[id](index) for id in ids)
+    return {d.id: render_figure(d, simulated, formats) for d in drawings if d is not None}

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from evenedit.report.text.findings import headline, numbered
-from evenedit.report.text.summary import EVERYTHING, summarise
+from evenedit.report.text.summary import WHOLE_AUDIT, summarise
 from evenedit.results.results import Results
 from evenedit.results.words import count
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 MOST = 8
 """Findings that a notebook shows; `summary()` has all of them."""
+SIMULATED = "SIMULATED: these data say nothing about any real editor"
 
 
-class ResultsViews:
-    """What `Results.summary`, `Results.plot` and a notebook show."""
+class ResultsPlots:
+    """The figures of some results, as matplotlib draws them."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
@@ -39,32 +40,28 @@ class ResultsViews:
 
         return rates_plot(self._results, by, rates, editors)
 
-    def summary(self) -> str:
-        """Return every finding with its certainty, worst first, then what was measured, by editor."""
-        findings = self._results.findings
-        lines = [self._results.title, *self._mark(), *numbered(findings)]
-        about = EVERYTHING
-        for sentence in (s for s in summarise(self._results) if not findings or s.certainty == "observed"):
-            if sentence.about != about:
-                about = sentence.about
-                lines.append(f"{about}:")
-            lines.append(f"- [{sentence.certainty}] {sentence.text}")
-        return "\n".join(filter(None, lines))
 
-    def html(self) -> str:
-        """Return the title, the first sentences, and what else there is."""
-        results = self._results
-        said = [headline(f) for f in results.findings] or [f"[{s.certainty}] {s.text}" for s in summarise(results)]
-        items = "".join(f"<li>{escape(text)}</li>" for text in said[:MOST])
-        left = len(said) - MOST
-        more = f"<p>{count(left, 'further finding')}: <code>.summary()</code></p>" if left > 0 else ""
-        mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
-        counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
-        return (
-            f"<div><h4>{escape(results.title or 'Results of EvenEdit')}</h4>{mark}<p>{escape(counts)}</p>"
-            f"<ul>{items}</ul>{more}</div>"
-        )
+def summary_text(results: Results) -> str:
+    """Return every finding with its certainty, worst first, then what was measured, by editor."""
+    lines = [results.title, SIMULATED if results.simulated else "", *numbered(results.findings)]
+    about = WHOLE_AUDIT
+    for sentence in (s for s in summarise(results) if not results.findings or s.certainty == "observed"):
+        if sentence.about != about:
+            about = sentence.about
+            lines.append(f"{about}:")
+        lines.append(f"- [{sentence.certainty}] {sentence.text}")
+    return "\n".join(filter(None, lines))
 
-    def _mark(self) -> list[str]:
-        simulated = bool(self._results.simulated)
-        return ["SIMULATED: these data say nothing about any real editor"] if simulated else []
+
+def summary_html(results: Results) -> str:
+    """Return the title, the first sentences, and how many more there are, as HTML."""
+    sentences = [headline(f) for f in results.findings] or [f"[{s.certainty}] {s.text}" for s in summarise(results)]
+    items = "".join(f"<li>{escape(text)}</li>" for text in sentences[:MOST])
+    left = len(sentences) - MOST
+    more = f"<p>{count(left, 'further finding')}: <code>.summary()</code></p>" if left > 0 else ""
+    mark = f"<p><b>{escape(SIMULATED)}</b></p>" if results.simulated else ""
+    counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
+    return (
+        f"<div><h4>{escape(results.title or 'Results of EvenEdit')}</h4>{mark}<p>{escape(counts)}</p>"
+        f"<ul>{items}</ul>{more}</div>"
+    )

@@ -1,1 +1,1 @@
-"""What an analysis says: the contract of `results.json`, and reading it back."""
+"""Define the records of `results.json`, and read and write them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenedit.core.records import Estimate
 
@@ -13,7 +13,7 @@ class Agreement:
     """One statistic of how raters agree, or of what a test says about their ratings."""
 
     statistic: str
-    """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …; its p: `<statistic>_p`. See docs/statistics.md."""
+    """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …: see docs/statistics.md."""
     axis: str
     """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
     condition: str
@@ -31,7 +31,11 @@ class Agreement:
     n_ratings: int
     """Ratings behind the items: people's, or the judges' where no people are in it."""
     method: str
-    """The convention, how the interval was made, and why a value or an interval is None."""
+    """The convention, how the interval and p were made, and why a value or an interval is None."""
+    p: float | None = None
+    """p of a test, and of Spearman's correlation of judges with people; None elsewhere."""
+    p_adjusted: float | None = None
+    """p after Holm's adjustment within the family of the test; None where there is no family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +58,9 @@ class Coverage:
     refused: int
     unparseable: int
     failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOpen:
-    """How often a judge scored an edit and left one question open, such as because it cannot be told."""
-
-    rater: str
-    experiment: str
-    editor: str
-    question: str
-    group: Mapping[str, str]
-    """{} for everybody, or one level of a factor."""
-    scored: int
-    """Edits that it scored and was asked this about."""
-    open: int
-    """Of these, those whose question it left open: no score, and counted as missing."""
+    unanswered_questions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By question, how many scored calls gave it no answer, such as because it cannot be told, and how many asked it.
+    Only questions that the judge left open in this experiment for this editor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +106,3 @@ class PredictionPowered:
     labelled: int
     """Edits people rated as well."""
     method: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedGap:
-    """How unequal the judges' error would have to be to explain a gap away where nobody rated enough to check them."""
-
-    measure: str
-    """gap.<rate>"""
-    editor: str
-    factor: str
-    highest: str
-    lowest: str
-    false_calls: float
-    """Share of unaffected edits of the highest group that judges would have to call, and of the lowest none."""
-    misses: float
-    """Share of affected edits of the lowest group that judges would have to miss, and of the highest none."""
-    boundary: tuple[tuple[float, float], ...]
-    """Pairs of both, between these two, under which the groups' true rates are equal."""
-    labels: int | None
-    """Edits of each group that people would have to rate to show such a gap in 80 of 100 samples."""

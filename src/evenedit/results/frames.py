@@ -13,43 +13,42 @@ from evenedit.core.errors import EvenEditError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenedit.results.results import Results
-
 LEVEL = "level"
 """The column of the keys of a mapping whose values are records."""
 
 Row = dict[str, Any]
 
 
-def frame_of(results: Results, name: str) -> pd.DataFrame:
-    """Return a list of the results as a data frame; without rows, but with its columns, where the list is empty."""
+def frame_of(record: Any, name: str) -> pd.DataFrame:
+    """Return a list of a results record as a data frame; an empty list gives the columns without rows."""
     import pandas as pd
 
-    lists = lists_of(type(results))
+    lists = lists_of(type(record))
     if name not in lists:
         raise EvenEditError(f"there is no list '{name}' in these results{plugins.suggest(name, lists)}")
     kind, inner = lists[name]
-    factors = [f.name for f in results.factors]
-    rows = [row for record in getattr(results, name.partition(".")[0]) for row in _rows(record, inner, factors)]
+    factors = [f.name for f in record.factors]
+    members = getattr(record, name.partition(".")[0])
+    rows = [row for member in members for row in _rows(member, inner, factors)]
     return pd.DataFrame(rows, columns=list(dict.fromkeys(_columns(kind, inner, factors))))
 
 
 def lists_of(kind: Any) -> dict[str, tuple[Any, str]]:
-    """By name, the type of a list's records and which list within them makes the rows."""
-    found: dict[str, tuple[Any, str]] = {}
+    """Return, by name, the record type of a list and the nested list that makes the rows."""
+    records: dict[str, tuple[Any, str]] = {}
     for name, hint in get_type_hints(kind).items():
         record = _record_of(hint, tuple)
         if record is None and get_origin(hint) is tuple:
-            found[name] = (str, "")
+            records[name] = (str, "")
         elif record is not None:
             within = [inner for inner, of in get_type_hints(record).items() if _record_of(of, tuple)]
-            found[name] = (record, within[0] if within else "")
-            found |= {f"{name}.{inner}": (record, inner) for inner in within[1:]}
-    return found
+            records[name] = (record, within[0] if within else "")
+            records |= {f"{name}.{inner}": (record, inner) for inner in within[1:]}
+    return records
 
 
 def _rows(record: Any, inner: str, factors: Sequence[str]) -> Iterator[Row]:
-    """The rows of one record: one, or one for each member of the list or mapping within it."""
+    """Return the rows of one record: one, or one for each member of the nested list or mapping."""
     if not is_dataclass(record):
         yield {"id": record}
         return
@@ -73,7 +72,7 @@ def _rows(record: Any, inner: str, factors: Sequence[str]) -> Iterator[Row]:
 
 
 def _columns(kind: Any, inner: str, factors: Sequence[str]) -> Iterator[str]:
-    """The columns of records of this type, in the order of their fields."""
+    """Yield the columns of records of this type, in the order of their fields."""
     if not is_dataclass(kind):
         yield "id"
         return
@@ -85,8 +84,10 @@ def _columns(kind: Any, inner: str, factors: Sequence[str]) -> Iterator[str]:
         elif is_dataclass(hint):
             columns = list(_columns(hint, "", factors))
         elif within is not None:
-            own = list(_columns(within, "", factors))
-            columns = [_free(c, seen) for c in ([LEVEL, *own] if _record_of(hint, Mapping) else own)]
+            inner_columns = list(_columns(within, "", factors))
+            columns = [
+                _free(c, seen) for c in ([LEVEL, *inner_columns] if _record_of(hint, Mapping) else inner_columns)
+            ]
         else:
             columns = [] if _record_of(hint, tuple) else [name]
         seen |= dict.fromkeys(columns)
@@ -94,12 +95,12 @@ def _columns(kind: Any, inner: str, factors: Sequence[str]) -> Iterator[str]:
 
 
 def _free(column: str, taken: Mapping[str, Any]) -> str:
-    """A column's name, or another where the outer record has one of that name."""
+    """Return a column's name, or another if the outer record has a column of that name."""
     return f"{column}_within" if column in taken else column
 
 
 def _record_of(hint: Any, container: type) -> Any:
-    """The dataclass that a tuple or mapping of this type holds; None for anything else."""
+    """Return the dataclass that a tuple or mapping of this type holds; None for anything else."""
     if get_origin(hint) in (Union, UnionType):
         hint = next(a for a in get_args(hint) if a is not type(None))
     origin, arguments = get_origin(hint), get_args(hint)

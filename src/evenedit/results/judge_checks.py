@@ -9,7 +9,7 @@ from typing import Any
 
 STUDY = "study"
 """The answers the study itself has, beside those of every variant."""
-CHECK_SCHEMA = "evenedit.judges-check/1"
+CHECK_SCHEMA = "evenedit.judges-check/2"
 ANCHORS_SCHEMA = "evenedit.anchors-check/1"
 
 COMPARED: dict[str, str] = {
@@ -58,7 +58,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class ShiftTest:
+class JudgeShiftTest:
     """Does a way of asking move the answers, or those about some group more than others'?"""
 
     judge: str
@@ -81,7 +81,7 @@ class ShiftTest:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedVariant:
+class VariantCalls:
     """How the calls of one judge ended under one way of asking."""
 
     judge: str
@@ -105,23 +105,23 @@ class JudgeCheck:
     """Variants, sample, draws, permutations, seed, confidence."""
     sample: Mapping[str, float]
     """Request ids with their inclusion probabilities."""
-    asked: tuple[AskedVariant, ...]
+    calls: tuple[VariantCalls, ...]
     shifts: tuple[Shift, ...]
-    tests: tuple[ShiftTest, ...]
+    tests: tuple[JudgeShiftTest, ...]
     simulated: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> int:
         """Calls of the check still to be made, or to be made again."""
-        return sum(a.not_asked + a.failed for a in self.asked if a.variant != STUDY)
+        return sum(a.not_asked + a.failed for a in self.calls if a.variant != STUDY)
 
     def find(self, judge: str, comparison: str, question: str, group: Mapping[str, str] | None = None) -> Shift | None:
-        """The shift with exactly these coordinates."""
+        """Return the shift with exactly these coordinates."""
         wanted = (judge, comparison, question, dict(group or {}))
         return next((s for s in self.shifts if (s.judge, s.comparison, s.question, dict(s.group)) == wanted), None)
 
     def to_json(self) -> str:
-        """The contract, as text: same answers, same bytes."""
+        """Serialise the check: same answers, same bytes."""
         body = {"schema": CHECK_SCHEMA, **asdict(self)}
         return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -163,7 +163,7 @@ class Answering:
 
     @property
     def changed(self) -> bool:
-        """Whether it reports another model than when the anchors were frozen; a set-up id behind it does not count."""
+        """True if it reports another model than when the anchors were frozen; a set-up id behind it does not count."""
         names = [{model.split(" ")[0] for model in models} for models in (self.before, self.after)]
         return bool(names[0] and names[1]) and not names[1] <= names[0]
 
@@ -185,10 +185,10 @@ class AnchorCheck:
 
     @property
     def moved(self) -> bool:
-        """Whether some answers moved more than repeats do, or a provider reports another model."""
+        """True if some answers moved more than repeats do, or a provider reports another model."""
         return any(d.moved for d in self.drifts) or any(m.changed for m in self.models)
 
     def to_json(self) -> str:
-        """The contract, as text."""
+        """Serialise the check: same answers, same bytes."""
         body = {"schema": ANCHORS_SCHEMA, "moved": self.moved, **asdict(self)}
         return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

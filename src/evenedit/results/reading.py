@@ -1,4 +1,4 @@
-"""Reads `results.json` back, of this release and of former ones."""
+"""Read `results.json`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib.resources import files
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -16,46 +15,39 @@ T = TypeVar("T")
 
 
 def parse(text: str, kind: type[T], schema: str) -> T:
-    """The record written in `text`, whatever release wrote it; refused in words where it is something else."""
+    """Return the record written in `text`; raise if the text is something else."""
+    return parse_with_body(text, kind, schema)[0]
+
+
+def parse_with_body(text: str, kind: type[T], schema: str) -> tuple[T, dict[str, Any]]:
+    """Return the record written in `text`, and the JSON that it was read from; raise if the text is something else."""
     try:
         body = json.loads(text)
     except ValueError as error:
         raise EvenEditError(f"these results are not JSON: {error}") from None
-    found = body.pop("schema", None) if isinstance(body, dict) else None
-    renamed = renamed_keys()
-    if found != schema and found not in renamed:
-        known = ", ".join([schema, *renamed])
-        raise EvenEditError(f"these are not results of EvenEdit: schema is {found!r}, expected one of: {known}")
+    stated = body.pop("schema", None) if isinstance(body, dict) else None
+    if stated != schema:
+        raise EvenEditError(f"these are not results of EvenEdit: schema is {stated!r}, expected {schema!r}")
     try:
-        value: T = decode(kind, rename(body, renamed[found]["renamed"]) if found in renamed else body)
+        value: T = decode(kind, body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EvenEditError(f"these results are damaged: {type(error).__name__}: {error}") from None
-    return value
+    return value, body
 
 
-@cache
-def renamed_keys() -> dict[str, Any]:
-    """By former schema, which keys have another name now: `list[].key` to the new key."""
-    table: dict[str, Any] = json.loads(files(__package__).joinpath("renamed_keys.json").read_text("utf-8"))
-    return table
-
-
-def rename(body: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """The body under today's keys."""
-    for path, new in renamed.items():
-        name, key = path.split("[].")
-        body[name] = [{(new if k == key else k): v for k, v in row.items()} for row in body.get(name, [])]
-    return body
+def member_type(hint: Any) -> Any:
+    """Return the type of the members of a tuple type."""
+    return get_args(hint)[0]
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """A value of this type from JSON."""
+    """Decode a value of this type from JSON."""
     return _decoder(kind)(value)
 
 
 @cache
 def _decoder(kind: Any) -> Callable[[Any], Any]:
-    """What reads values of a type; made once, since there are many values."""
+    """Build the function that decodes values of a type; cached."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [a for a in arguments if a is not type(None)]

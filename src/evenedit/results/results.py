@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Estimate
+from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.profiles import ParticipantCounts
+from evenedit.results import long_lists
 from evenedit.results.agreement import Agreement as Agreement
 from evenedit.results.agreement import Confidence as Confidence
 from evenedit.results.agreement import Coverage as Coverage
-from evenedit.results.agreement import ExplainedGap as ExplainedGap
-from evenedit.results.agreement import LeftOpen as LeftOpen
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
-from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
+from evenedit.results.finding import ExplainedGap as ExplainedGap
 from evenedit.results.finding import Finding as Finding
-from evenedit.results.multilevel import Multilevel as Multilevel
+from evenedit.results.materials import MaterialsUsed
 from evenedit.results.preregistration import Preregistration
 from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
-from evenedit.results.reading import parse
+from evenedit.results.reading import parse, parse_with_body
 from evenedit.results.sensitivities import Bound as Bound
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
 from evenedit.results.sensitivities import LanguageDifference as LanguageDifference
@@ -41,7 +40,19 @@ from evenedit.results.sensitivities import Specification as Specification
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "evenedit.results/2"
+FILE = "results.json"
+SCHEMA = "evenedit.results/3"
+
+
+class GapKey(NamedTuple):
+    """The coordinates of one gap test; no two tests of a report share them."""
+
+    experiment: str
+    condition: str
+    editor: str | None
+    rater: str
+    measure: str
+    factor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +79,19 @@ class GapTest:
     """Adjusted for every test of the whole report, the larger for these prompts and for prompts like these; None where
     the gap is no finding's (all editors pooled)."""
     level: Literal["clear", "suggestive", "none"] | None = None
-    """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
-    family: int | None = None
+    """What it counts as in the findings: see docs/findings.md; None where pooled."""
+    family: int = 0
     """How many tests `p_editor` and `p_holm` are adjusted for; a rate that never varies, or too rarely for any
-    p < 0.05, is not among them and has 1 for both. None in results of former releases."""
+    p < 0.05, is not among them and has 1 for both."""
     p_prompts: float | None = None
     """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
-    than five prompts, so that the claim is about these only, and in results of former releases."""
-    p_editor: float | None = None
-    """Adjusted within the same family by Westfall and Young's step-down over the relabelled faces; None in results of
-    former releases."""
+    than five prompts, so that the claim is about these only."""
+    p_editor: float = 1.0
+    """Adjusted within the same family by Westfall and Young's step-down over the relabelled faces."""
 
-    @property
-    def p_family(self) -> float:
-        """Return `p_editor`, or what results of former releases have in its place: `p_holm`."""
-        return self.p_holm if self.p_editor is None else self.p_editor
+    def key(self, rater: str) -> GapKey:
+        """Return the coordinates of the test; `rater` is the ensemble or the instrument that was tested."""
+        return GapKey(self.experiment, self.condition, self.editor, rater, self.measure, self.factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ class Planted:
     """rate.<rate>, as a contrast: the group minus everybody else."""
     group: Mapping[str, str]
     planted: float
-    found: float
+    estimate: float
     low: float | None
     high: float | None
     inside: bool | None
@@ -202,7 +211,7 @@ class MissingReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class InstrumentResults:
     """What one instrument found in the pixels, never mixed with judges' scores."""
 
     rater: str
@@ -259,23 +268,18 @@ class Results:
     """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
     coverage: tuple[Coverage, ...] = ()
     coverage_tests: tuple[GapTest, ...] = ()
-    left_open: tuple[LeftOpen, ...] = ()
-    """Questions without an answer in calls that were scored, as where a judge says that it cannot be told."""
     """Does a judge leave edits of some group unanswered more often? `gap.unanswered.<rater>`"""
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()
     models: tuple[Model, ...] = ()
-    multilevel: tuple[Multilevel, ...] = ()
-    """A multilevel model of each outcome; empty where it was not asked for."""
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
     role_effects: tuple[RoleEffect, ...] = ()
     """What decides who gets the role of two-person prompts, where pronouns or portraits were swapped."""
     powered: tuple[PredictionPowered, ...] = ()
-    explained: tuple[ExplainedGap, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[InstrumentResults, ...] = ()
     """Each instrument by itself."""
     second_labels: tuple[SecondLabelling, ...] = ()
     """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
@@ -301,13 +305,13 @@ class Results:
     """Do groups of raters rate differently? None where no two groups of five raters are known."""
     rater_effects: tuple[RaterEffect, ...] = ()
     rater_rates: tuple[RaterRate, ...] = ()
-    rater_holds: tuple[RaterHold, ...] = ()
+    findings_by_rater_group: tuple[RaterHold, ...] = ()
     """Does each finding hold for raters of each group?"""
     title: str = ""
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by its id, where it is known."""
-    asked: Asked = field(default_factory=Asked)
+    materials: MaterialsUsed = field(default_factory=MaterialsUsed)
     """What was asked, word for word, where the study is at hand."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
@@ -327,11 +331,11 @@ class Results:
         measure: str,
         *,
         experiment: str = "diagnosis",
-        condition: str = Condition.BASELINE,
+        condition: str = ConditionKind.BASELINE,
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's.
+        """Return the estimate with exactly these coordinates, or None: the judges', or else an instrument's.
 
         One that has a value stands before one that has none, as the judges' where no judge rated.
         """
@@ -351,7 +355,7 @@ class Results:
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
         experiment: str = "diagnosis",
-        condition: str = Condition.BASELINE,
+        condition: str = ConditionKind.BASELINE,
     ) -> Estimate:
         """Return one estimate, e.g. `estimate("rate.race_change", group={"race": "Black"})`.
 
@@ -359,12 +363,12 @@ class Results:
         """
         labels = {name: self._level(name, label) for name, label in (group or {}).items()}
         look = partial(self.find, measure, experiment=experiment, condition=condition, group=labels)
-        found = look(editor=editor)
-        if found is None and editor is None:
-            found = look(editor=self._only_editor())
-        if found is None:
+        match = look(editor=editor)
+        if match is None and editor is None:
+            match = look(editor=self._only_editor())
+        if match is None:
             raise EvenEditError(self._absent(measure, editor, experiment, str(condition), labels))
-        return found
+        return match
 
     def gap(
         self,
@@ -373,7 +377,7 @@ class Results:
         editor: str | None = None,
         *,
         experiment: str = "diagnosis",
-        condition: str = Condition.BASELINE,
+        condition: str = ConditionKind.BASELINE,
     ) -> Gap:
         """Return how far the groups of a factor are apart in a rate, e.g. `gap("race_change", by="race")`.
 
@@ -414,20 +418,6 @@ class Results:
 
         return frame_of(self, name)
 
-    def summary(self) -> str:
-        """Return what was observed, in sentences, each with its certainty."""
-        text: str = plugins.view("results")(self).summary()
-        return text
-
-    @property
-    def plot(self) -> Any:
-        """Figures as matplotlib draws them: `plot.gaps()`, `plot.rates(by="race")`."""
-        return plugins.view("results")(self)
-
-    def _repr_html_(self) -> str:
-        page: str = plugins.view("results")(self).html()
-        return page
-
     def _level(self, factor: str, label: str) -> str:
         if factor not in {f.name for f in self.factors}:
             names = ", ".join(f.name for f in self.factors)
@@ -444,40 +434,65 @@ class Results:
     def _absent(
         self, measure: str, editor: str | None, experiment: str, condition: str, group: Mapping[str, str]
     ) -> str:
-        """Why there is no such estimate: the first coordinate that is not known, with those that are."""
+        """Explain why there is no such estimate: the first unknown coordinate, with the known ones."""
         if editor is not None and editor not in self.editors:
             return f"there is no editor '{editor}' in these results; they have: {', '.join(self.editors) or 'none'}"
         every = (*self.estimates, *(e for m in self.measured for e in m.estimates))
-        here = [e for e in every if (e.experiment, str(e.condition)) == (experiment, condition)]
-        if not here:
+        estimates = [e for e in every if (e.experiment, str(e.condition)) == (experiment, condition)]
+        if not estimates:
             arms = dict.fromkeys(f"{e.experiment}/{e.condition}" for e in every)
             return f"there is no {experiment}/{condition} in these results; they have: {', '.join(arms) or 'none'}"
-        names = dict.fromkeys(e.measure for e in here)
+        names = dict.fromkeys(e.measure for e in estimates)
         if measure not in names:
             return f"there is no estimate '{measure}'{plugins.suggest(measure, names)}"
         where = ", ".join(f"{k}={v}" for k, v in group.items()) or "everybody"
-        return f"there is no '{measure}' of {where} for editor {editor or 'all'}; see to_frame('estimates')"
+        text = f"there is no '{measure}' of {where} for editor {editor or 'all'}; see to_frame('estimates')"
+        if len(group) > 1 or experiment == Experiment.MITIGATION:
+            text += f". A {FILE} alone lacks such rows: keep the folder {long_lists.FOLDER} next to it"
+        return text
 
     @classmethod
-    def from_json(cls, text: str) -> Results:
-        """The results that `to_json` wrote, in this release or a former one."""
+    def from_json(cls, text: str) -> Self:
+        """Return the results of a `results.json`: of long lists the main rows only."""
         return parse(text, cls, SCHEMA)
 
+    @classmethod
+    def from_files(cls, read: Callable[[str], bytes | None]) -> Self:
+        """Return the results that `to_files` wrote; `read` returns the content of a file by its path, or None.
+
+        Long lists have all rows where their CSV file is there and unchanged, else the main rows.
+        """
+        results, body = parse_with_body((read(FILE) or b"").decode(), cls, SCHEMA)
+        return long_lists.with_long_rows(results, body.get(long_lists.KEY, {}), read)
+
     def to_json(self) -> str:
-        """The contract, as text: same results, same bytes; one line for each row of a list."""
+        """Return `results.json` as text: of long lists the main rows, one line each; same results, same bytes."""
+        return self.to_files()[FILE].decode()
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return `results.json` and the CSV files of long lists, by path. `results.json` comes last."""
+        files = long_lists.csv_files(self)
         parts = [f' "schema": "{SCHEMA}"']
+        short = long_lists.without_long_rows(self)
         for part in fields(self):
-            value = getattr(self, part.name)
+            value = getattr(short, part.name)
             rows = [f"  {_json(row)}" for row in value] if isinstance(value, tuple) else []
             body = "[\n" + ",\n".join(rows) + "\n ]" if rows else _json(value)
             parts.append(f' "{part.name}": {body}')
-        return "{\n" + ",\n".join(parts) + "\n}\n"
+        parts.append(f' "{long_lists.KEY}": {_json(long_lists.describe(files))}')
+        return {**files, FILE: ("{\n" + ",\n".join(parts) + "\n}\n").encode()}
 
 
 def _json(value: Any) -> str:
-    """JSON by the compiled encoder, which takes no indentation; a record is its fields."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_fields)
+    """Return JSON on one line; a record is its fields."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_fields)
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    return {part.name: getattr(record, part.name) for part in fields(record)}
+    """Return the fields of a record, without optional ones that are None or empty mappings."""
+    values = {part: getattr(record, part.name) for part in fields(record)}
+    return {
+        part.name: value
+        for part, value in values.items()
+        if not (value is None and part.default is None) and not (part.default_factory is dict and not value)
+    }

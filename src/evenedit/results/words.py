@@ -30,7 +30,7 @@ PHRASES = {
 """By rate, what the edits have in common that it counts."""
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
-EVERYBODY = "Everybody"
+ALL_GROUPS = "Everybody"
 
 
 def phrase(rate: str) -> str:
@@ -43,7 +43,7 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
-def noun(factor: Factor) -> str:
+def factor_noun(factor: Factor) -> str:
     """Return a factor as it stands inside a sentence: "race"; a title that was declared stays, "Monk skin tone"."""
     words = factor.name.replace("_", " ")
     return words if factor.title.lower() == words else factor.title
@@ -51,7 +51,7 @@ def noun(factor: Factor) -> str:
 
 def plural(factor: Factor) -> str:
     """Return the plural of a factor: "races", or "levels of Monk skin tone" for a declared one."""
-    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
+    return f"{factor_noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
 
 
 def group_name(group: Mapping[str, str], factors: Sequence[Factor] = FACTORS) -> str:
@@ -59,11 +59,11 @@ def group_name(group: Mapping[str, str], factors: Sequence[Factor] = FACTORS) ->
     known = [f for f in factors if f.name in group]
     names = [_level_in_group(f, group[f.name]) for f in known]
     names += [code for key, code in group.items() if key not in {f.name for f in known}]
-    return ", ".join(names) or EVERYBODY
+    return ", ".join(names) or ALL_GROUPS
 
 
 def _level_in_group(factor: Factor, code: str) -> str:
-    """The title of a level, after the factor's title where it would say nothing alone: "Headwear none"."""
+    """Return the title of a level, preceded by the factor's title if it is unclear alone: "Headwear none"."""
     title = factor.titles.get(code, code)
     if title.casefold() in BARE or title.replace(".", "", 1).isdecimal():
         return f"{factor.title} {title}"
@@ -77,8 +77,8 @@ def percent(value: float) -> str:
 
 def points(value: float, *, signed: bool = False) -> str:
     """Return a difference of two shares: "45.8 points"."""
-    shown = _rounded(100 * value)
-    return f"{'+' if signed and value > 0 else ''}{shown} {'point' if shown == '1.0' else 'points'}"
+    number = _rounded(100 * value)
+    return f"{'+' if signed and value > 0 else ''}{number} {'point' if number == '1.0' else 'points'}"
 
 
 def between(low: float, high: float, confidence: float) -> str:

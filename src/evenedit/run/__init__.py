@@ -1,1 +1,1 @@
-"""What makes a study advance: the runner, its workers and executors, measuring."""
+"""Make the edits, measurements and ratings of a study."""

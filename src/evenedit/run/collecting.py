@@ -1,4 +1,4 @@
-"""Commits what comes back from workers, soon and together."""
+"""Commit the results of workers in short intervals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def collect(
     save: Callable[[list[Result]], None],
     note: Callable[[], str] | None = None,
 ) -> None:
-    """Commit what comes back; whatever ends the loop, nothing that came is lost."""
+    """Commit results as they arrive; no result is lost, whatever ends the loop."""
     waiting: list[Result] = []
     committed = time.monotonic()
     with Progress(title, total, done_before, note) as progress:
@@ -51,8 +51,6 @@ def collect(
         finally:
             try:
                 save(waiting)
-            except (
-                KeyboardInterrupt
-            ):  # in the midst of it; nothing or all of it is stored, and storing twice does no harm
+            except KeyboardInterrupt:  # nothing or all of it is stored, and storing twice does no harm
                 save(waiting)
                 raise

@@ -13,12 +13,12 @@ from evenedit.core import plugins
 from evenedit.core.errors import ENDING, EvenEditError, Failed
 from evenedit.core.log import log
 from evenedit.core.records import Source
-from evenedit.judges.asking import Asking, BudgetSpent
+from evenedit.judges.calling import BudgetSpent, CallPolicy
 from evenedit.judges.feature_prompts import Extractor, FeaturePrompt, VLMExtractor, extractor_id
 from evenedit.judges.parsing import ModelReply
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of
-from evenedit.run.executors.threads import Lane, in_lanes
+from evenedit.run.executors.threads import Lane, run_in_lanes
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.store import Store
 
@@ -27,7 +27,7 @@ SPENT = "the budget is spent"
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What came of one portrait."""
+    """The result for one portrait."""
 
     source: str
     feature: FeaturePrompt | None
@@ -36,9 +36,9 @@ class Described:
 
 
 class DescribingStage:
-    """Has every portrait described that is not yet, many at once, and keeps why some are not."""
+    """Describes the portraits that have no feature prompt, many at once, and records why some fail."""
 
-    def __init__(self, file: StudyFile, store: Store, asking: Asking) -> None:
+    def __init__(self, file: StudyFile, store: Store, asking: CallPolicy) -> None:
         self.file, self.store, self.asking = file, store, asking
         self.missing: Counter[str] = Counter()
         """Portraits that wait for their feature prompt, by reason."""
@@ -47,8 +47,8 @@ class DescribingStage:
         self._calls: SimpleQueue[tuple[str, ModelReply]] = SimpleQueue()
         """Calls that were made and are not stored yet, by the key of their content."""
 
-    def take(self, described: Sequence[str], sources: Mapping[str, Source], collect: Collect) -> None:
-        """Describe these portraits with every extractor of the mitigation."""
+    def run(self, described: Sequence[str], sources: Mapping[str, Source], collect: Collect) -> None:
+        """Describe these portraits with each extractor of the mitigation."""
         section = self.file.sections.experiments.mitigation
         for plugged in section.extractors if section else ():
             ident = extractor_id(plugged.kind, plugged.settings)
@@ -83,30 +83,30 @@ class DescribingStage:
             streak.note("", "")
             return Described(source.id, feature)
 
-        def late(source: Source, limit: float) -> Described:
+        def on_timeout(source: Source, limit: float) -> Described:
             reason = f"no answer within {limit:g} s"
             streak.note("timeout", reason)
             return Described(source.id, None, reason)
 
         limit = limits_of(executor, remote=remote).each
-        lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, limit, late)
-        collect(f"describe {ident}", total, total - len(left), in_lanes([lane], work), partial(self._save, ident))
+        lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, limit, on_timeout)
+        collect(f"describe {ident}", total, total - len(left), run_in_lanes([lane], work), partial(self._save, ident))
         self._save_calls(ident)
         if streak.stop is not None:
             self.stops[ident] = streak.stop
             log.info(f"{streak.stop}")
 
     def _limit(self, ident: str, extractor: Extractor) -> None:
-        """Have every call of a model made within the run's budget and cache."""
+        """Make the calls of a model subject to the run's budget and cache."""
         if isinstance(extractor, VLMExtractor):
             model = extractor.model
             note = lambda key, answered: self._calls.put((key, answered))  # noqa: E731
             extractor.words = lambda ask, number: self.asking.words(ident, model, ask, number, note)
 
     def _save_calls(self, ident: str) -> None:
-        """Store what the calls so far took, those of descriptions that came to nothing among them."""
-        made = [self._calls.get() for _ in range(self._calls.qsize())]
-        self.store.save_description_calls(ident, [(key, reply.model, reply.tokens) for key, reply in made])
+        """Store the tokens of the calls so far, including calls without a usable description."""
+        calls = [self._calls.get() for _ in range(self._calls.qsize())]
+        self.store.save_description_calls(ident, [(key, reply.model, reply.tokens) for key, reply in calls])
 
     def _save(self, ident: str, described: list[Described]) -> None:
         self._save_calls(ident)

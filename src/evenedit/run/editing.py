@@ -1,4 +1,4 @@
-"""The editing stage: every edit that is not there yet, one editor after the other."""
+"""The editing stage: the edits that are not stored yet, one editor after the other."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from functools import partial
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import Failure
-from evenedit.core.given import KIND
 from evenedit.core.log import log
+from evenedit.core.python_objects import KIND
 from evenedit.core.records import Edit, Outcome, Request, Source
-from evenedit.editors.python import GivenEditor
-from evenedit.judges.asking import BACKOFF
+from evenedit.editors.python import PythonEditorAdapter
+from evenedit.judges.calling import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
 from evenedit.run import executors
 from evenedit.run.collecting import Collect
 from evenedit.run.executors.queue import Claim, EditQueue
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.run.worker import EditTask, WorkerSetup
-from evenedit.storage.leases import Leases, Unshared
+from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.store import Store
 
 CHARGED = frozenset({Outcome.EDITED, Outcome.REFUSED})
@@ -30,45 +30,47 @@ CHARGED_FAILURES = frozenset({Failure.TIMEOUT, Failure.STORAGE})
 
 
 class EditingStage:
-    """Makes edits. An editor that fails again and again, or cannot be loaded, is stopped; the others go on."""
+    """Makes edits. An editor that keeps failing or cannot be loaded is stopped; the others continue."""
 
-    def __init__(self, file: StudyFile, store: Store, given: Mapping[str, GivenEditor] | None, budget: Budget) -> None:
-        self.file, self.store, self.given, self.budget = file, store, given, budget
-        self.staff: executors.Processes | None = None
+    def __init__(
+        self, file: StudyFile, store: Store, python_editors: Mapping[str, PythonEditorAdapter] | None, budget: Budget
+    ) -> None:
+        self.file, self.store, self.python_editors, self.budget = file, store, python_editors, budget
+        self.pool: executors.Processes | None = None
         """During a run, the processes that make edits without a GPU, one editor's after the other's."""
         self.stops: dict[str, Stop] = {}
         """Editors that were stopped, by id."""
-        self.made = 0
+        self.saved = 0
         """Edits that this run has stored."""
-        self._told: set[str] = set()
-        """Why batches failed, as far as it was said."""
-        self.leases: Leases = Unshared()
+        self._reported: set[str] = set()
+        """Reasons of failed batches that were logged."""
+        self.leases: Leases = NoLeases()
         """Which edits are this run's, where several share the study."""
 
     @property
     def editors(self) -> list[EditorSection]:
         """The editors of this run."""
-        return [e for e in self.file.sections.editors if self.given is None or e.id in self.given]
+        return [e for e in self.file.sections.editors if self.python_editors is None or e.id in self.python_editors]
 
     @contextmanager
-    def staffed(self) -> Iterator[None]:
-        """Keep processes that were started for one editor until the end."""
-        self.staff = executors.Processes()
+    def worker_pool(self) -> Iterator[None]:
+        """Keep one worker pool open for all editors of the run."""
+        self.pool = executors.Processes()
         try:
             yield
         finally:
-            self.staff.dismiss()
-            self.staff = None
+            self.pool.shutdown()
+            self.pool = None
 
-    def call_staff(self) -> None:
-        """Have processes start while there is something else to do, if editors will need them."""
+    def prestart_workers(self) -> None:
+        """Start processes in advance if editors will need them."""
         section = self.file.sections.executor
         plain = [e for e in self.editors if e.plugin != KIND and not plugins.is_remote("editors", e.plugin)]
-        if self.staff and section.kind != "ray" and any(not plugins.needs_gpu(e.plugin) for e in plain):
+        if self.pool and section.kind != "ray" and any(not plugins.needs_gpu(e.plugin) for e in plain):
             for _ in range(section.processes or 0):
-                self.staff.hire()
+                self.pool.start_worker()
 
-    def take(
+    def run(
         self,
         requests: Sequence[Request],
         sources: Mapping[str, Source],
@@ -76,13 +78,13 @@ class EditingStage:
         collect: Collect,
         price: Callable[[EditorSection], float],
     ) -> None:
-        """Make every edit that is not there yet; failed ones are tried again.
+        """Make the edits that are not stored yet; retry failed ones.
 
         One editor after the other, so that only one model's weights are loaded at a time.
         """
         ended = {i: edit for i, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
-        there = self.store.images.present(edit.image for edit in ended.values() if edit.image)
-        done = {ident for ident, edit in ended.items() if edit.image is None or edit.image in there}
+        present = self.store.images.present(edit.image for edit in ended.values() if edit.image)
+        done = {ident for ident, edit in ended.items() if edit.image is None or edit.image in present}
         for section in self.editors:
             tasks = [
                 EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id
@@ -95,15 +97,15 @@ class EditingStage:
                     self.file.sections.executor,
                     self._setup(section, tasks),
                     queue,
-                    self.staff,
-                    (self.given or {}).get(section.id),
+                    self.pool,
+                    (self.python_editors or {}).get(section.id),
                 )
                 save = partial(self._save, run_id=run_id)
                 collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
-                left = self._come_back(queue.elsewhere, known)
+                left = self._wait_for_other_runs(queue.held, known)
 
     def _setup(self, section: EditorSection, tasks: Sequence[EditTask]) -> WorkerSetup:
         first = section.plugin != KIND and plugins.encodes_first(section.plugin)
@@ -117,32 +119,32 @@ class EditingStage:
         )
 
     def _batch(self, section: EditorSection) -> int:
-        """How many edits of an editor are made in one call."""
-        given = (self.given or {}).get(section.id)
-        if given is not None or section.plugin == KIND:
-            return given.batch if given is not None else 1
+        """Return how many edits of an editor are made in one call."""
+        editor = (self.python_editors or {}).get(section.id)
+        if editor is not None or section.plugin == KIND:
+            return editor.batch if editor is not None else 1
         return plugins.batch_of(section.plugin, section.settings)
 
-    def _come_back(self, elsewhere: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:
-        """Wait for the edits that other runs make; return those that came back undone."""
-        tasks = {_key(task): task for task in elsewhere}
+    def _wait_for_other_runs(self, held: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:
+        """Wait for the edits of other runs; return those that were not done."""
+        tasks = {_key(task): task for task in held}
         undone = lambda: {key for key, task in tasks.items() if not self._is_done(task, known)}  # noqa: E731
         return [tasks[key] for key in self.leases.wait(list(tasks), undone)]
 
     def _is_done(self, task: EditTask, known: Mapping[str, int]) -> bool:
-        """Whether an edit was made, or tried in vain, by another run since this one looked."""
-        found = self.store.edit_of(task.request.id)
-        return found is not None and (found[0] is not Outcome.FAILED or found[1] != known.get(task.request.id))
+        """Return whether another run has made or tried the edit since this run started."""
+        edit = self.store.edit_of(task.request.id)
+        return edit is not None and (edit[0] is not Outcome.FAILED or edit[1] != known.get(task.request.id))
 
     def _claim(self, known: Mapping[str, int], task: EditTask) -> Claim:
         if not self.leases.shared:
-            return Claim.OURS
+            return Claim.THIS_RUN
         if not self.leases.claim(_key(task)):
             return Claim.HELD
         if self._is_done(task, known):
             self.leases.release([_key(task)])
             return Claim.DONE
-        return Claim.OURS
+        return Claim.THIS_RUN
 
     def _queue(
         self,
@@ -151,7 +153,7 @@ class EditingStage:
         known: Mapping[str, int],
         price: Callable[[EditorSection], float],
     ) -> EditQueue:
-        """The edits to make; those of somebody else's service as far as the budget allows."""
+        """Return the queue of edits; those of a remote service are limited by the budget."""
         streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
             return EditQueue(tasks, streak, claim=partial(self._claim, known), batch=self._batch(section))
@@ -171,12 +173,14 @@ class EditingStage:
     def _save(self, edits: list[Edit], run_id: int) -> None:
         self.store.save_edits(edits, run_id=run_id)
         self.leases.release(f"edit {edit.request_id}" for edit in edits)
-        for why in {str(edit.detail["batch_failed"]) for edit in edits if "batch_failed" in edit.detail} - self._told:
-            self._told.add(why)
+        for why in {
+            str(edit.detail["batch_failed"]) for edit in edits if "batch_failed" in edit.detail
+        } - self._reported:
+            self._reported.add(why)
             log.info(f"a batch of edits failed ({why}); they were made one by one")
-        self.made += len(edits)
+        self.saved += len(edits)
 
 
 def _key(task: EditTask) -> str:
-    """The name of an edit's lease."""
+    """Return the name of an edit's lease."""
     return f"edit {task.request.id}"

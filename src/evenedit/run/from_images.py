@@ -1,4 +1,4 @@
-"""From images that somebody already has to a study: a table of pairs in, a study folder out."""
+"""Make a study from existing images: a table of pairs in, a study folder out."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def begin(
     known = {f.name: f for f in factors or () if isinstance(f, Factor)}
     folders = sources or table.folder, edited or table.folder
     checker = PairChecker(table, *folders, editor, names, known, declared=factors is not None)
-    found = checker.pairs(prompts_of(table, known_set(prompts)))
-    groups = [] if factors is None else [known.get(name) or _factor_of(name, found, table.name) for name in names]
-    files = _files(table, found, groups, out, instruments)
+    checked = checker.pairs(prompts_of(table, known_set(prompts)))
+    groups = [] if factors is None else [known.get(name) or _factor_of(name, checked, table.name) for name in names]
+    files = _files(table, checked, groups, out, instruments)
     if (out / FILE).exists():
         _refuse_other_pairs(out, files)
         if table.uses("asks"):
@@ -76,7 +76,7 @@ def begin(
 def _files(
     table: PairTable, pairs: Sequence[GivenPair], factors: Sequence[Factor], out: Path, instruments: Sequence[str]
 ) -> dict[str, str]:
-    """The study's files by name."""
+    """Return the study's files by name."""
     portraits = {pair.source: dict(pair.labels) for pair in pairs}
     for factor in factors:
         for labels in portraits.values():
@@ -91,7 +91,7 @@ def _files(
 
 
 def _written(table: PairTable, pair: GivenPair, out: Path) -> Row:
-    """A row of the study's own table; editor and seed where the table given has them."""
+    """Return a row of the study's table, with editor and seed if the input table has them."""
     row = {
         "source": os.path.relpath(pair.source, out),
         "edited": os.path.relpath(pair.edited, out) if pair.edited else "",
@@ -110,7 +110,7 @@ def _name(factor: str | Factor) -> str:
 
 
 def _refuse_other_pairs(out: Path, files: Mapping[str, str]) -> None:
-    """Raise an error where a folder holds an audit of other pairs."""
+    """Raise an error if a folder holds an audit of other pairs."""
     for name in (PAIRS, "labels.csv"):
         path = out / name
         if not path.is_file() or path.read_bytes() != files[name].encode():
@@ -118,7 +118,7 @@ def _refuse_other_pairs(out: Path, files: Mapping[str, str]) -> None:
 
 
 def _update_asks(out: Path, text: str) -> None:
-    """Write what the prompts ask to change anew, where their ids and texts are the same."""
+    """Rewrite what the prompts ask to change, if their ids and texts are unchanged."""
     now, before = tomllib.loads(text), load_prompts(PROMPTS, out)
     if [(p["id"], p["text"]) for p in now["prompts"]] == [(p.id, p.text) for p in before]:
         write_whole(out / PROMPTS, text.encode())
@@ -127,7 +127,7 @@ def _update_asks(out: Path, text: str) -> None:
 def table_of(
     edited: Path, pattern: str, sources: Path, prompts: str | None, factors: Sequence[str] | None = None
 ) -> PairTable:
-    """A table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
+    """Make a table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
 
     `{source}` is the name of a file in `sources` without its ending, `{prompt}` an id of the prompt set. Labels come
     from labels.csv in `sources` (file and a column per factor), or else from names like Black_Female_30s.
@@ -142,10 +142,10 @@ def table_of(
     shape = re.escape(pattern).replace(r"\{source\}", "(?P<source>.+)").replace(r"\{prompt\}", "(?P<prompt>.+?)")
     names = {path.stem: path for path in sorted(sources.iterdir()) if path.suffix.lower() in PICTURES}
     labels = _labels(sources, names, factors)
-    found = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
-    if not found:
+    matches = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
+    if not matches:
         raise EvenEditError(f"no file in {edited} follows '{pattern}' with a source in {sources}")
-    known = known_set(prompts).resolve_all(m["prompt"] for m in found)
+    known = known_set(prompts).resolve_all(m["prompt"] for m in matches)
     rows = [
         {
             "source": str(names[m["source"]]),
@@ -154,19 +154,19 @@ def table_of(
             "prompt_id": known[m["prompt"]].id,
             **labels[m["source"]],
         }
-        for m in found
+        for m in matches
     ]
     return PairTable(rows, list(rows[0]), "edits.csv", "line", 2, Path(), is_new=True)
 
 
 def _labels(sources: Path, names: Mapping[str, Path], factors: Sequence[str] | None) -> dict[str, Row]:
-    """Labels of the sources by file name without ending."""
+    """Return the labels of the sources by file name without suffix."""
     table = sources / "labels.csv"
     if table.is_file():
         labels = _label_file(table, DEFAULT_FACTORS if factors is None else _checked_names(factors))
         unlisted = [name for name in names if name not in labels]
         if unlisted:
-            raise EvenEditError(f"{table} has no row for '{names[unlisted[0]].name}'; add one for every picture there")
+            raise EvenEditError(f"{table} has no row for '{names[unlisted[0]].name}'; add a row for each picture")
         return labels
     if factors is not None:
         raise EvenEditError(f"--factors needs {table} with the columns {', '.join(('file', *factors))}")
@@ -186,7 +186,7 @@ def _label_file(table: Path, names: Sequence[str]) -> dict[str, Row]:
 
 
 def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
-    """The names given as factors, refused where a study cannot have them."""
+    """Return the factor names; raise an error for names that a study cannot have."""
     problems = [f"--factors names '{name}' twice" for name in dict.fromkeys(factors) if factors.count(name) > 1]
     for name in dict.fromkeys(factors):
         if not re.fullmatch(FACTOR_NAME, name):
@@ -202,7 +202,7 @@ def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _factor_of(name: str, pairs: Iterable[GivenPair], table: str) -> Factor:
-    """The factor of a column: its levels are the labels found, each once whatever its spelling."""
+    """Make the factor of a column; its levels are its labels, independent of spelling."""
     labels = [pair.labels[name] for pair in pairs]
     every = found_factor(name, labels)
     used = {every.code_of(label) for label in labels}
@@ -247,7 +247,7 @@ def _study_file(
 
 
 def _editors(pairs: Sequence[GivenPair]) -> list[dict[str, Any]]:
-    """An editor for each that the pairs name, with its seeds where they state any."""
+    """Return one editor section for each editor of the pairs, with its seeds if there are any."""
     names = list(dict.fromkeys(pair.editor for pair in pairs))
     editors = []
     for name in names:
@@ -258,11 +258,11 @@ def _editors(pairs: Sequence[GivenPair]) -> list[dict[str, Any]]:
 
 
 _ABOVE = """\
-# Made by evenedit audit. Add judges and go on with: evenedit run . && evenedit report .
+# Written by evenedit audit. Add judges, then: evenedit run . && evenedit report .
 # The instruments measure pixels: they need no key and cost nothing.
 """
 _BELOW = """\
-# [[judges]]                # who scores, primary first; without one the report shows what was measured
+# [[judges]]                # primary judge first; without judges the report shows measurements only
 # id = "..."
 # kind = "..."
 """

@@ -17,7 +17,7 @@ PATIENCE = 10.0
 
 
 LOOK = 0.2
-"""Seconds between looks at time limits and interruptions while nothing ends."""
+"""Seconds between checks of time limits and interruptions."""
 
 
 class Interruption:
@@ -29,33 +29,33 @@ class Interruption:
 
     @property
     def over(self) -> bool:
-        """Whether the time for work under way is up."""
+        """The time for work under way is up."""
         return time.monotonic() >= self._deadline
 
     def request(self) -> None:
-        """Ask for the end: nothing new is begun, and what is under way has some seconds."""
+        """Request the end: nothing new is started, and work under way has a few seconds."""
         self.requested = True
         self._deadline = time.monotonic() + PATIENCE
 
 
 @contextmanager
 def graceful() -> Iterator[Interruption]:
-    """Take the first Ctrl-C as a request; a second one raises KeyboardInterrupt as usual."""
-    found = Interruption()
+    """Treat the first Ctrl-C as a request; a second one raises KeyboardInterrupt as usual."""
+    interruption = Interruption()
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield found
+        yield interruption
         return
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        if found.requested:
+        if interruption.requested:
             raise KeyboardInterrupt
-        found.request()
-        log.info(f"stopping: what is under way may finish, for {PATIENCE:.0f} s at most. Ctrl-C again stops at once")
+        interruption.request()
+        log.info(f"stopping: work under way has up to {PATIENCE:.0f} s to finish. Press Ctrl-C again to stop at once")
 
     signal.signal(signal.SIGINT, handle)
     try:
-        yield found
+        yield interruption
     finally:
         with suppress(ValueError):  # a generator that was dropped may be closed by another thread
             signal.signal(signal.SIGINT, before)

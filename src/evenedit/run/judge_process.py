@@ -1,4 +1,4 @@
-"""A judge plug-in in a process of its own, so that one that hangs or crashes is replaced and the run goes on."""
+"""A judge plug-in in a separate process, so that one that hangs or crashes is replaced and the run continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.processes import WorkerContext, end_of, end_with_parent, send_result
 from evenedit.core.records import Question
 from evenedit.core.retry import retry
-from evenedit.judges.asking import BACKOFF
+from evenedit.judges.calling import BACKOFF
 from evenedit.run.executors.pool import Limits
 from evenedit.run.executors.processes import READY
 
@@ -36,11 +36,11 @@ class JudgeProcess:
         self._limit = limits.first
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
-        """Have the process judge; raises what the judge raises, and Failed where it hangs, or dies again and again."""
-        shown = replace(case, images=tuple(case.images))
+        """Judge in the process; raise the judge's error, or Failed if it hangs or keeps dying."""
+        loaded = replace(case, images=tuple(case.images))
         for left in reversed(range(self.retries + 1)):
             try:
-                result = self._result(shown, questions)
+                result = self._result(loaded, questions)
                 break
             except (EOFError, OSError):
                 code = self.close()
@@ -59,15 +59,15 @@ class JudgeProcess:
         self._limit = self.limits.each
         return result
 
-    def _next(self, pipe: Connection, limit: float, late: str) -> Any:
-        """What the process sends next; one that sends nothing in time is ended."""
+    def _next(self, pipe: Connection, limit: float, message: str) -> Any:
+        """Return the next message of the process; end it if none arrives in time."""
         if not pipe.poll(limit):
             self.close()
-            raise Failed(Failure.TIMEOUT, late)
+            raise Failed(Failure.TIMEOUT, message)
         return pipe.recv()
 
     def close(self) -> int | None:
-        """End the process, whatever it does; return its exit code."""
+        """End the process, whatever it is doing; return its exit code."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if process is None or pipe is None:
             return None
@@ -83,19 +83,19 @@ class JudgeProcess:
         return self._pipe
 
     def _begin(self) -> Connection:
-        ours, theirs = _CONTEXT.Pipe()
-        arguments = (theirs, self.kind, self.settings, self.retries)
+        pipe, worker_pipe = _CONTEXT.Pipe()
+        arguments = (worker_pipe, self.kind, self.settings, self.retries)
         self._process = _CONTEXT.Process(target=_serve, args=arguments, name=f"evenedit-{self.kind}", daemon=True)
         self._process.start()
-        theirs.close()  # so that the pipe ends when the process does
-        self._pipe, self._limit = ours, self.limits.first
+        worker_pipe.close()  # so that the pipe ends when the process does
+        self._pipe, self._limit = pipe, self.limits.first
         limit = self.limits.load
-        self._next(ours, limit, f"its process did not start within {limit:g} s ([executor] load_timeout)")
-        return ours
+        self._next(pipe, limit, f"its process did not start within {limit:g} s ([executor] load_timeout)")
+        return pipe
 
 
 def _serve(pipe: Connection, kind: str, settings: Mapping[str, Any], retries: int) -> None:
-    """What the process does: make the judge, leave Ctrl-C to the parent, judge until the pipe is closed."""
+    """Run the process: build the judge, leave Ctrl-C to the parent, judge until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     judge: Judge | None = None

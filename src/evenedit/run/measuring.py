@@ -1,4 +1,4 @@
-"""The measuring stage: every pair once, in processes of their own; instruments read what was measured."""
+"""The measuring stage: each pair is measured once, in separate processes; instruments read the measurements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.errors import Unfinished
+from evenedit.core.errors import IncompleteError
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
@@ -20,12 +20,12 @@ from evenedit.instruments.measure import Pair
 from evenedit.ratings.instruments import InstrumentRater, Instruments
 from evenedit.run.collecting import Collect
 from evenedit.run.executors.threads import in_pool
-from evenedit.run.measuring_process import Reads, Taken, alone, begin, sit_for, take
-from evenedit.storage.store import Answered, Store
+from evenedit.run.measuring_process import Reads, Taken, begin, embed_reference_face, init_worker, measure_pairs
+from evenedit.storage.store import Store, StoredReply
 
 FEW = 12
 """Up to so many pairs are measured here: processes would take longer to start."""
-TOGETHER = 8
+BATCH = 8
 """At most so many pairs of one source are measured and stored together."""
 
 
@@ -36,8 +36,8 @@ class MeasuringStage:
         self.store, self.instruments = store, instruments
         self.processes = file.sections.executor.processes
 
-    def take(self, requests: Sequence[Request], run_id: int, collect: Collect) -> None:
-        """Measure what is not measured yet, then have every instrument read what it has not read."""
+    def run(self, requests: Sequence[Request], run_id: int, collect: Collect) -> None:
+        """Measure the pairs that are not measured yet, then let the instruments read new measurements."""
         if not self.instruments.raters:
             return
         pairs = self.instruments.pairs(requests, self.store.edits())
@@ -49,11 +49,11 @@ class MeasuringStage:
             try:
                 text = self._reference(workers, process, collect)
                 pool = _pool(len(left), workers, partial(process, text))
-                batches = _flat(in_pool(pool, _by_source(left), take, workers))
+                batches = _flat(in_pool(pool, _by_source(left), measure_pairs, workers))
                 collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
-                raise Unfinished(
-                    "a measuring process died (killed, or out of memory); run again to go on from here"
+                raise IncompleteError(
+                    "a measuring process died (killed, or out of memory); run again to resume"
                 ) from None
         self._read(pairs, run_id)
 
@@ -61,16 +61,18 @@ class MeasuringStage:
         return Reads(self.instruments.identity, self.instruments.age, self.instruments.gender)
 
     def _read(self, pairs: Sequence[Pair], run_id: int) -> None:
-        found: dict[str, Measurement] | None = None
+        measurements: dict[str, Measurement] | None = None
         for rater in self.instruments.raters:
             wanted = {pair.request_id: pair.target_years for pair in pairs if pair.editor in rater.editors}
             states = self.store.answered(rater.id, rater.revision)
             answered = {ident for ident, state in states.items() if state is not Status.FAILED}
             if wanted.keys() <= answered:
                 continue
-            found = self.instruments.measurements() if found is None else found
-            new = [ident for ident in found if ident in wanted and ident not in answered]
-            self.store.save_answers([_answered(rater, ident, found[ident], wanted[ident]) for ident in new], run_id)
+            measurements = self.instruments.measurements() if measurements is None else measurements
+            new = [ident for ident in measurements if ident in wanted and ident not in answered]
+            self.store.save_answers(
+                [_answered(rater, ident, measurements[ident], wanted[ident]) for ident in new], run_id
+            )
 
     def _save(self, taken: list[Taken], run_id: int) -> None:
         good = {one.request_id: (one.numbers, one.reasons) for one in taken if one.numbers is not None}
@@ -78,7 +80,9 @@ class MeasuringStage:
         broken = [one for one in taken if one.numbers is None]
         self.store.save_answers(
             [
-                Answered(one.request_id, g.id, g.revision, g.kind, Reply(Status.FAILED, reason=one.reasons["failed"]))
+                StoredReply(
+                    one.request_id, g.id, g.revision, g.kind, Reply(Status.FAILED, reason=one.reasons["failed"])
+                )
                 for one in broken
                 for g in self.instruments.raters
                 if one.editor in g.editors
@@ -87,7 +91,7 @@ class MeasuringStage:
         )
 
     def _reference(self, workers: int, process: Callable[[str], None], collect: Collect) -> str:
-        """Distances among the study's own people, computed once and kept; empty where faces are not compared."""
+        """Return the distances between the study's people, computed once; empty if faces are not compared."""
         if not (self.instruments.identity and available()):
             return ""
         key = f"identity.{reference_key(self.instruments.people)}"
@@ -95,22 +99,22 @@ class MeasuringStage:
         if text is None:
             sitters: list[FaceEmbedding | None] = []
             pool = _pool(len(self.instruments.people), workers, partial(process, ""))
-            batches = in_pool(pool, self.instruments.people, sit_for, workers)
+            batches = in_pool(pool, self.instruments.people, embed_reference_face, workers)
             collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
             text = reference(sitters).to_json()
             self.store.set_fact(key, text)
         return text
 
 
-def _answered(rater: InstrumentRater, ident: str, found: Measurement, target: int | None) -> Answered:
-    """An instrument's reply: scored, where it measured at all, even if the rubric has no answer for what it saw."""
-    question, value = rater.instrument.question, rater.instrument.answer(found)
+def _answered(rater: InstrumentRater, ident: str, measurement: Measurement, target: int | None) -> StoredReply:
+    """Return an instrument's reply: scored if it measured anything, even if the rubric has no answer for it."""
+    question, value = rater.instrument.question, rater.instrument.answer(measurement)
     if target and isinstance(rater.instrument, AgeInstrument):
-        question, value = rater.instrument.targeted, rater.instrument.answer_against(found, target)
-    reason = rater.instrument.reason(found)
-    unread = value is None and reason in found.reasons.values()
+        question, value = rater.instrument.targeted, rater.instrument.answer_against(measurement, target)
+    reason = rater.instrument.reason(measurement)
+    unread = value is None and reason in measurement.reasons.values()
     reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {question: value}, reason=reason)
-    return Answered(ident, rater.id, rater.revision, rater.kind, reply)
+    return StoredReply(ident, rater.id, rater.revision, rater.kind, reply)
 
 
 def _flat(batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
@@ -119,14 +123,14 @@ def _flat(batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
 
 
 def _by_source(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Pairs that share their source together, some at a time."""
+    """Group pairs by their source, in small batches."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.source, []).append(pair)
-    return [group[start : start + TOGETHER] for group in groups.values() for start in range(0, len(group), TOGETHER)]
+    return [group[start : start + BATCH] for group in groups.values() for start in range(0, len(group), BATCH)]
 
 
-def _pool(items: int, workers: int, sit_down: Callable[[], None]) -> Executor:
+def _pool(items: int, workers: int, setup: Callable[[], None]) -> Executor:
     if items <= FEW:
-        return ThreadPoolExecutor(1, thread_name_prefix="evenedit", initializer=sit_down)
-    return ProcessPoolExecutor(workers, mp_context=WorkerContext(), initializer=alone, initargs=(sit_down,))
+        return ThreadPoolExecutor(1, thread_name_prefix="evenedit", initializer=setup)
+    return ProcessPoolExecutor(workers, mp_context=WorkerContext(), initializer=init_worker, initargs=(setup,))

@@ -1,4 +1,4 @@
-"""Which models of services a study asks for, and what the registry says about them before money is spent."""
+"""The remote models of a study, and the registry's notices about them before money is spent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.providers.prices import Prices
 
-ELSEWHERE = ("base_url", "server", "url")
+OTHER_ENDPOINTS = ("base_url", "server", "url")
 """Settings that lead to another endpoint than the provider's own: what it serves, the registry cannot know."""
 
 
 def models_in_use(file: StudyFile) -> Iterator[tuple[str, str]]:
-    """Who asks for which model at the provider itself: editors, judges, and who describes portraits."""
+    """Yield who uses which model at the provider itself: editors, judges and extractors."""
     used = [("editors", e.id, e.plugin, e.settings) for e in file.sections.editors]
     used += [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
     section = file.sections.experiments.mitigation
@@ -27,13 +27,13 @@ def models_in_use(file: StudyFile) -> Iterator[tuple[str, str]]:
 
 
 def model_notices(file: StudyFile, prices: Prices, today: date | None = None) -> list[str]:
-    """What is retired or will be soon, and prices that end: one line each, with the source of the fact."""
+    """Return notices about models that are or will be retired, and about prices that end."""
     known = ((who, prices.models.get(model)) for who, model in models_in_use(file))
     return [f"{who}: {notice}" for who, model in known if model for notice in model.notices(today or date.today())]
 
 
 def price_notices(file: StudyFile, prices: Prices) -> list[str]:
-    """What the prices of the editors in use leave out."""
+    """Return notes on what the prices of the editors do not include."""
     notes = []
     for section in file.sections.editors:
         name = _at_the_provider("editors", section.plugin, section.settings)
@@ -47,6 +47,6 @@ def _at_the_provider(group: str, kind: str, settings: Mapping[str, Any]) -> str 
     if not plugins.is_remote(group, kind):
         return None
     used = {**plugins.defaults(group, kind), **settings}
-    if any(used.get(setting) for setting in ELSEWHERE):
+    if any(used.get(setting) for setting in OTHER_ENDPOINTS):
         return None
     return str(used["model"]) if used.get("model") else None

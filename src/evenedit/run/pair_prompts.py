@@ -1,6 +1,6 @@
-"""What the rows of a table of pairs asked for.
+"""The prompts of a table of pairs.
 
-A text decides, and the id beside it is a label. Where a row has an id alone, the id must be known: it gets its text.
+The text of a row decides, and its id is a label. A row with an id and no text needs a known id, whose text it gets.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LIKE_AN_ID = re.compile(r"\s*[A-Za-z]{1,2}[-_ ]?\d{1,3}\s*")
 
 
 def known_set(name: str | None) -> PromptSet:
-    """The prompt set of this name or file; without one, the diagnostic and the neutral prompts."""
+    """Return the prompt set with this name or file; by default the diagnostic and neutral prompts."""
     return load_prompts(name) if name else merge([load_prompts("diagnostic"), load_prompts(NEUTRAL)])
 
 
 def prompts_of(table: PairTable, known: PromptSet) -> list[Prompt]:
-    """The prompt of each row; all problems at once."""
+    """Return the prompt of each row; raise an error that lists all problems."""
     problems: list[str] = []
     named = {row: ident for row, cells in enumerate(table.rows) if (ident := _id_alone(cells, known))}
     resolved: Mapping[str, Prompt] = {}
@@ -34,20 +34,20 @@ def prompts_of(table: PairTable, known: PromptSet) -> list[Prompt]:
     except EvenEditError as error:
         problems += [f"{table.name}: {problem}" for problem in error.problems]
     texts = {_plain(prompt.text): prompt for prompt in known}
-    found: list[Prompt] = []
+    prompts: list[Prompt] = []
     for at, (line, row) in enumerate(table.numbered()):
         prompt = resolved.get(named[at]) if at in named else _by_text(row, texts)
         if prompt is None and at not in named:
             problems.append(f"{table.name} {table.line} {line}: prompt is empty")
-        found.append(prompt or Prompt("", "", ""))
+        prompts.append(prompt or Prompt("", "", ""))
     if problems:
         raise EvenEditError(*problems)
-    _refuse_shared_ids(table, found)
-    return _with_asks(table, found)
+    _refuse_shared_ids(table, prompts)
+    return _with_asks(table, prompts)
 
 
 def _id_alone(row: Mapping[str, str], known: PromptSet) -> str | None:
-    """The id that a row has in the place of a text."""
+    """Return the id of a row that has no prompt text."""
     text = row.get("prompt", "").strip()
     if not text:
         return row.get("prompt_id", "").strip() or None
@@ -56,7 +56,7 @@ def _id_alone(row: Mapping[str, str], known: PromptSet) -> str | None:
 
 
 def _by_text(row: Mapping[str, str], texts: Mapping[str, Prompt]) -> Prompt | None:
-    """The known prompt with a row's text, or one of its own."""
+    """Return the known prompt with a row's text, or a new one."""
     text = row.get("prompt", "")
     if not text.strip():
         return None
@@ -68,12 +68,12 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _refuse_shared_ids(table: PairTable, found: list[Prompt]) -> None:
-    """Two texts may not have one id; of two ids for one text the first is taken."""
+def _refuse_shared_ids(table: PairTable, prompts: list[Prompt]) -> None:
+    """Raise an error if two texts share an id; of two ids for one text, keep the first."""
     by_text: dict[str, Prompt] = {}
     first: dict[str, tuple[int, str]] = {}
     for at, (line, _) in enumerate(table.numbered()):
-        prompt = found[at] = by_text.setdefault(found[at].text, found[at])
+        prompt = prompts[at] = by_text.setdefault(prompts[at].text, prompts[at])
         known_line, text = first.setdefault(prompt.id, (line, prompt.text))
         if text != prompt.text:
             raise EvenEditError(
@@ -82,10 +82,10 @@ def _refuse_shared_ids(table: PairTable, found: list[Prompt]) -> None:
             )
 
 
-def _with_asks(table: PairTable, found: list[Prompt]) -> list[Prompt]:
-    """The prompts with what the column `asks` says of them."""
+def _with_asks(table: PairTable, prompts: list[Prompt]) -> list[Prompt]:
+    """Return the prompts with the axes of the column `asks`."""
     stated: dict[str, tuple[int, tuple[str, ...]]] = {}
-    for prompt, (line, row) in zip(found, table.numbered(), strict=True):
+    for prompt, (line, row) in zip(prompts, table.numbered(), strict=True):
         cell = row.get("asks", "").strip()
         if not cell:
             continue
@@ -99,4 +99,4 @@ def _with_asks(table: PairTable, found: list[Prompt]) -> list[Prompt]:
                 f"{table.name} {table.line} {line}: asks is '{cell}', and on {table.line} {before} "
                 f"'{';'.join(known)}' for the same prompt"
             )
-    return [replace(p, asks=stated[p.id][1]) if p.id in stated else p for p in found]
+    return [replace(p, asks=stated[p.id][1]) if p.id in stated else p for p in prompts]

@@ -1,4 +1,4 @@
-"""The table of pairs that an audit is given: a CSV file or a data frame, one row for each edit."""
+"""The table of pairs of an audit: a CSV file or a data frame, one row for each edit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED = ("source", "edited", "prompt")
 """Columns every table has; `file` may stand for `edited`, and `prompt_id` alone for `prompt`."""
 FURTHER = ("prompt_id", "asks", "editor", "seed", "refused")
 """Columns a table may have beside the labels."""
-SHOWN = 20
+LISTED = 20
 """Problems listed before the rest are counted."""
 EXAMPLE = """\
 source,edited,prompt,prompt_id,asks,editor,seed,race,gender,age
@@ -29,7 +29,7 @@ portraits/White_Male_70plus.png,edited/O-01_White_Male_70plus.png,O-01,,,my-edit
 portraits/White_Female_20s.png,edited/V-02_White_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,White,Female,20s
 portraits/Black_Female_20s.png,edited/V-02_Black_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,Black,Female,20s
 """
-"""A table of the pictures that `evenedit dev pictures` draws."""
+"""A table of the pictures that `scripts/draw_pictures.py` draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PairTable:
         return cls(rows, columns, "the data frame", "row", 0, Path())._renamed()
 
     def _renamed(self) -> PairTable:
-        """With the column `file` as `edited`, where there is no other."""
+        """Return the table with the column `file` renamed to `edited`, if it has no such column."""
         if "edited" in self.columns or "file" not in self.columns:
             return self
         names = {column: "edited" if column == "file" else column for column in self.columns}
@@ -72,15 +72,15 @@ class PairTable:
         return PairTable(rows, list(names.values()), self.name, self.line, self.first, self.folder, self.is_new)
 
     def numbered(self) -> Iterable[tuple[int, dict[str, str]]]:
-        """Each row with its number, as messages name it."""
+        """Return the rows with their numbers, as messages use them."""
         return enumerate(self.rows, self.first)
 
     def uses(self, column: str) -> bool:
-        """Whether any row says something in this column."""
+        """Return whether any row has a value in this column."""
         return any(row.get(column) for row in self.rows)
 
     def check_columns(self, labels: Sequence[str]) -> None:
-        """Raise an error where a column is absent that cannot be done without."""
+        """Raise an error if a required column is missing."""
         prompt = "prompt_id" if "prompt" not in self.columns and "prompt_id" in self.columns else "prompt"
         if "source" in self.columns and not set(labels) & set(self.columns):
             raise EvenEditError(
@@ -90,28 +90,28 @@ class PairTable:
         need_columns(self.name, ("source", "edited", prompt, *labels), self.columns)
 
     def to_csv(self, folder: Path) -> str:
-        """The table as a CSV file in this folder."""
+        """Return the table as a CSV file in this folder."""
         paths = ("source", "edited")
         moved = [{name: os.path.relpath(self.folder / row[name], folder) for name in paths} for row in self.rows]
-        return write_csv([row | there for row, there in zip(self.rows, moved, strict=True)])
+        return write_csv([row | relative for row, relative in zip(self.rows, moved, strict=True)])
 
 
 def _cell(value: Any) -> str:
-    """A data frame's cell as a file would have it: nothing where it is missing, whole numbers without a point."""
+    """Return a data frame's cell as text: empty if missing, integers without a point."""
     if value is None or value != value:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def need_columns(table: Path | str, needed: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise an error where a table lacks a column."""
+    """Raise an error if a table lacks a column."""
     absent = [column for column in needed if column not in columns]
     if absent:
         raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
 
 
 def read_csv(table: Path) -> tuple[list[dict[str, str]], list[str]]:
-    """A table's rows and columns; cells that a short row lacks are empty."""
+    """Read a table's rows and columns; missing cells of short rows are empty."""
     try:
         reader = csv.DictReader(io.StringIO(table.read_text("utf-8-sig"), newline=""))
         rows = [{str(key): value or "" for key, value in row.items() if key is not None} for row in reader]
@@ -125,7 +125,7 @@ def read_csv(table: Path) -> tuple[list[dict[str, str]], list[str]]:
 
 
 def write_csv(rows: Sequence[dict[str, str]]) -> str:
-    """Rows as a CSV file with the first one's columns."""
+    """Return the rows as a CSV file with the columns of the first one."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]))
     writer.writeheader()

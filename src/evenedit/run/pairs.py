@@ -1,4 +1,4 @@
-"""The rows of a table of pairs, checked: files that are there, pictures that open, labels that are known."""
+"""Check the rows of a table of pairs: files exist, pictures open, labels are known."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import read_image
 from evenedit.core.records import Prompt
 from evenedit.protocol import FACTORS, Factor, level_code
-from evenedit.run.pair_table import SHOWN, PairTable
+from evenedit.run.pair_table import LISTED, PairTable
 
 Row = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPair:
-    """One edit somebody has."""
+    """One existing edit."""
 
     source: Path
     edited: Path | None
@@ -54,26 +54,26 @@ class PairChecker:
     _seen: dict[tuple[str, str, str, int | None], int] = field(default_factory=dict)
 
     def pairs(self, prompts: Sequence[Prompt]) -> list[GivenPair]:
-        """Every row as a pair; all problems at once."""
+        """Return the rows as pairs; raise an error that lists all problems."""
         problems: list[str] = []
-        found: list[GivenPair] = []
+        pairs: list[GivenPair] = []
         for prompt, (line, row) in zip(prompts, self.table.numbered(), strict=True):
             try:
                 pair = self._pair(line, row, prompt)
             except EvenEditError as error:
                 problems.append(f"{self.table.name} {self.table.line} {line}: {error}")
             else:
-                found += [pair] if pair else []
+                pairs += [pair] if pair else []
         problems = [*self._not_there(), *problems]
         if problems:
-            more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
-            raise EvenEditError(*problems[:SHOWN], *more)
-        if not found:
+            more = [f"and {len(problems) - LISTED} more"] if len(problems) > LISTED else []
+            raise EvenEditError(*problems[:LISTED], *more)
+        if not pairs:
             raise EvenEditError(f"{self.table.name} lists no pairs")
-        return found
+        return pairs
 
     def _pair(self, line: int, row: Row, prompt: Prompt) -> GivenPair | None:
-        """One row; None where a file is not there, which is said once for all rows."""
+        """Return one row as a pair; None if a file is missing, which is reported once for all rows."""
         refused = row.get("refused", "").strip()
         empty = [column for column in ("source", "edited") if not row[column] and not (column == "edited" and refused)]
         if empty:
@@ -96,20 +96,20 @@ class PairChecker:
         before = self._seen.setdefault((editor, shows, prompt.id, seed), line)
         if before != line:
             raise EvenEditError(
-                f"the same source and prompt as {self.table.line} {before}; a column 'seed' tells repeats apart, a "
-                "column 'editor' several editors"
+                f"the same source and prompt as {self.table.line} {before}; add a column 'seed' for repeats, or "
+                "'editor' for several editors"
             )
         return GivenPair(source, None if refused else edited, prompt, labels, editor, seed, refused)
 
     def _label(self, name: str, label: str) -> str:
-        """A row's label; where race, gender and age are not asked for by name, each must be there."""
+        """Return a row's label; race, gender and age are required unless factors are declared."""
         if not self.declared:
             return level_code(name, label)
         known = self.known.get(name) or next((f for f in FACTORS if f.name == name), None)
         return known.code_of(label) if known else label.strip()
 
     def _is_there(self, line: int, source: Path, edited: Path | None) -> bool:
-        """Whether both files are there; those that are not are noted."""
+        """Return whether both files exist; record those that do not."""
         absent = [
             (column, path)
             for column, path in (("source", source), ("edited", edited))
@@ -120,14 +120,14 @@ class PairChecker:
         return not absent
 
     def _read(self, path: Path) -> str:
-        """What a picture shows, as a hash of its pixels."""
+        """Return a hash of a picture's pixels."""
         if path not in self._opened:
             image = read_image(path)
             self._opened[path] = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
         return self._opened[path]
 
     def _not_there(self) -> list[str]:
-        """One message for the sources that are not there, and one for the outputs."""
+        """Return one message for missing sources and one for missing outputs."""
         words = {"source": (self.sources, "--sources"), "edited": (self.outputs, "--edited")}
         return [
             f"{self.table.name}: {len(missing)} of the {len(self.table.rows)} files of the column '{column}' are not "

@@ -9,48 +9,48 @@ from functools import partial
 from PIL.Image import Image
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.errors import ENDING, Damaged, EvenEditError, Failed, Failure
+from evenedit.core.errors import ENDING, DamagedImageError, EvenEditError, Failed, Failure
 from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
-from evenedit.core.records import Condition, Outcome, Question, Request, Source, Status
+from evenedit.core.records import ConditionKind, Outcome, Question, Request, Source, Status
 from evenedit.design.assignments import Assignment
-from evenedit.judges.asking import Asking, BudgetSpent, Speaker, checked
 from evenedit.judges.batch_jobs import Batches, Item
-from evenedit.judges.python import GivenJudge
+from evenedit.judges.calling import BudgetSpent, CallPolicy, RemoteModelJudge, checked
+from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol.rubric import IDENTITY
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of, runs_in_processes
-from evenedit.run.executors.threads import Lane, in_lanes
+from evenedit.run.executors.threads import Lane, run_in_lanes
 from evenedit.run.judge_process import JudgeProcess
 from evenedit.run.streak import FailureStreak, Stop
-from evenedit.storage.leases import Leases, Unshared
-from evenedit.storage.store import Answered, Store
+from evenedit.storage.leases import Leases, NoLeases
+from evenedit.storage.store import Store, StoredReply
 
 PASSING = frozenset({Failure.RATE_LIMIT, Failure.SERVER, Failure.TIMEOUT})
 """Failures of a service that may pass: a judge stopped by them gets one more chance when the others are done."""
 
 
 class RatingStage:
-    """Asks judges. One that fails again and again is stopped; the others go on."""
+    """Asks judges. A judge that keeps failing is stopped; the others continue."""
 
-    def __init__(self, file: StudyFile, store: Store, asking: Asking) -> None:
+    def __init__(self, file: StudyFile, store: Store, asking: CallPolicy) -> None:
         self.file, self.store, self.asking = file, store, asking
         self.stops: dict[str, Stop] = {}
         """Judges that were stopped, by id."""
-        self.made = 0
+        self.saved = 0
         """Replies that this run has stored."""
-        self.leases: Leases = Unshared()
+        self.leases: Leases = NoLeases()
         """Which ratings are this run's, where several share the study."""
-        self._elsewhere: list[Assignment] = []
+        self._held: list[Assignment] = []
         """Ratings that other runs ask for."""
         self._known: Mapping[tuple[str, str, str], int] = {}
         """The run of each reply there was before, by request, rater and revision."""
         self._processes: dict[str, JudgeProcess] = {}
         """Judges that run in processes of their own, by id."""
 
-    def take(
+    def run(
         self,
         title: str,
         assigned: Sequence[Assignment],
@@ -61,7 +61,7 @@ class RatingStage:
         *,
         by_job: bool = False,
     ) -> None:
-        """Ask what is assigned and not answered; what open batch jobs ask is waited for.
+        """Ask what is assigned and not answered; wait for the answers of open batch jobs.
 
         With `by_job`, judges whose provider takes batch jobs are asked by these.
         """
@@ -75,8 +75,8 @@ class RatingStage:
             batches.submit([Item(s.key, partial(cases.case, s), cases.questions(s)) for s in left])
             answered = self.answered(wanted)
         waiting = batches.waiting() if batches is not None else set()
-        elsewhere = batches.judges if batches is not None and by_job else {}
-        now = [s for s in wanted if s.key not in waiting and s.rater.id not in elsewhere]
+        by_batch = batches.judges if batches is not None and by_job else {}
+        now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_batch]
         todo = [s for s in now if s.key not in answered and s.rater.id not in self.stops]
         note = batches.meter.__str__ if batches is not None else None
         self._known = self.store.run_of_replies() if self.leases.shared else {}
@@ -87,10 +87,10 @@ class RatingStage:
         if batches is not None and by_job:
             batches.wait({s.key: cases.questions(s) for s in wanted})
         elif waiting:
-            log.info(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
+            log.info(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them")
 
     def answered(self, assigned: Sequence[Assignment]) -> set[tuple[str, str, str]]:
-        """JudgeRater, revision and request of every call that ended, however, but for failures."""
+        """Return rater, revision and request of all calls that ended, except failures."""
         return {
             (rater, revision, ident)
             for rater, revision in {(s.rater.id, s.revision) for s in assigned}
@@ -99,7 +99,7 @@ class RatingStage:
         }
 
     def open(self, assigned: Sequence[Assignment]) -> list[Assignment]:
-        """Those of the assigned whose edit is to come, or came and has no answer yet."""
+        """Return the assignments whose edit is missing or not rated yet."""
         edits = self.store.edits()
         answered = self.answered(assigned)
         return [
@@ -120,27 +120,27 @@ class RatingStage:
         collect: Collect,
         note: Callable[[], str] | None,
     ) -> None:
-        """Ask, wait for what other runs ask, and give a judge whose service failed one more chance."""
+        """Ask, wait for other runs, and retry a judge once whose service failed."""
         self._ask(title, todo, total, cases, run_id, collect, note)
-        while back := self._come_back():
+        while back := self._wait_for_other_runs():
             self._ask(title, back, total, cases, run_id, collect, note)
         passed = {ident for ident, stop in self.stops.items() if stop.failure in PASSING} - self._processes.keys()
-        again = [s for s in todo if s.rater.id in passed]
-        if again:
-            for ident in {s.rater.id for s in again}:
-                log.info(f"judge '{ident}' is tried once more: what stopped it may have passed")
+        retried = [s for s in todo if s.rater.id in passed]
+        if retried:
+            for ident in {s.rater.id for s in retried}:
+                log.info(f"judge '{ident}' is retried: the problem that stopped it may have passed")
                 del self.stops[ident]
-            answered = self.answered(again)
-            self._ask(title, [s for s in again if s.key not in answered], total, cases, run_id, collect, note)
+            answered = self.answered(retried)
+            self._ask(title, [s for s in retried if s.key not in answered], total, cases, run_id, collect, note)
 
     @contextmanager
     def _in_processes(self, raters: Iterable[JudgeRater]) -> Iterator[None]:
-        """Have plug-ins of others judge in processes of their own, since they may hang or break theirs."""
+        """Run third-party judges in separate processes, since they may hang or crash."""
         limits = limits_of(self.file.sections.executor, remote=False)
         sections = {section.id: section for section in self.file.sections.judges}
         for rater in raters:
             section = sections[rater.id]
-            if runs_in_processes("judges", section.kind) and not isinstance(rater.judge, Speaker):
+            if runs_in_processes("judges", section.kind) and not isinstance(rater.judge, RemoteModelJudge):
                 self._processes[rater.id] = JudgeProcess(section.kind, section.settings, self.asking.retries, limits)
         try:
             yield
@@ -162,32 +162,32 @@ class RatingStage:
         most = self.file.sections.executor.max_failures
         streaks = {s.rater.id: FailureStreak(f"judge '{s.rater.id}'", most) for s in todo}
 
-        def work(assignment: Assignment) -> Answered | None:
+        def work(assignment: Assignment) -> StoredReply | None:
             streak = streaks[assignment.rater.id]
             return None if streak.stop else self._answer(assignment, cases, streak)
 
-        def late(assignment: Assignment, limit: float) -> Answered:
+        def on_timeout(assignment: Assignment, limit: float) -> StoredReply:
             streak = streaks[assignment.rater.id]
             reason = f"no answer within {limit:g} s, the time limit of a rating ([executor] timeout)"
             streak.note(Failure.TIMEOUT, reason)
-            if isinstance(assignment.rater.judge, GivenJudge):
+            if isinstance(assignment.rater.judge, PythonJudgeAdapter):
                 streak.end(f"a call hangs, and its thread cannot be ended ({reason})", "hanging")
             return _answered(assignment, Reply(Status.FAILED, reason=f"Failed: {reason}"))
 
         save = partial(self._save, run_id=run_id)
-        batches = in_lanes(self._lanes(todo, late), work)
+        batches = run_in_lanes(self._lanes(todo, on_timeout), work)
         collect(title, total, total - len(todo), batches, save, note)
         self.stops |= {ident: streak.stop for ident, streak in streaks.items() if streak.stop is not None}
 
-    def _answer(self, assignment: Assignment, cases: _Cases, streak: FailureStreak) -> Answered | None:
-        rater, asked = assignment.rater, cases.questions(assignment)
+    def _answer(self, assignment: Assignment, cases: _Cases, streak: FailureStreak) -> StoredReply | None:
+        rater, questions = assignment.rater, cases.questions(assignment)
         failure = ""
         try:
             judge = self._processes.get(rater.id, rater.judge)
-            reply = checked(self.asking.reply(rater.id, judge, cases.case(assignment), asked), asked)
+            reply = checked(self.asking.reply(rater.id, judge, cases.case(assignment), questions), questions)
         except BudgetSpent:
             return None
-        except Damaged as error:
+        except DamagedImageError as error:
             return _answered(assignment, Reply(Status.FAILED, reason=str(error)))
         except EvenEditError as error:
             streak.end(str(error), mistake=error)
@@ -199,22 +199,22 @@ class RatingStage:
         return _answered(assignment, reply)
 
     def _lanes(
-        self, assigned: Sequence[Assignment], late: Callable[[Assignment, float], Answered]
-    ) -> list[Lane[Assignment, Answered | None]]:
-        """A lane for each service or process, and one for all else; each ends when the budget is spent."""
+        self, assigned: Sequence[Assignment], on_timeout: Callable[[Assignment, float], StoredReply]
+    ) -> list[Lane[Assignment, StoredReply | None]]:
+        """Return one lane per service or process and one for the rest; all end when the budget is spent."""
         executor, lanes = self.file.sections.executor, dict[str, list[Assignment]]()
         for assignment in assigned:
             rater = assignment.rater
-            own = getattr(rater.judge, "remote", False) or rater.id in self._processes
-            lanes.setdefault(rater.id if own else "", []).append(assignment)
-        made: list[Lane[Assignment, Answered | None]] = []
+            separate = getattr(rater.judge, "remote", False) or rater.id in self._processes
+            lanes.setdefault(rater.id if separate else "", []).append(assignment)
+        result: list[Lane[Assignment, StoredReply | None]] = []
         for name, lane in lanes.items():
             limit: float | None = limits_of(executor, remote=bool(name)).each
             threads = (executor.calls or MOST_CALLS) if name else executor.workers
             if name in self._processes:  # it keeps the time itself
                 limit, threads = None, 1
-            made.append(Lane(self._while_affordable(lane), threads, limit, late))
-        return made
+            result.append(Lane(self._while_affordable(lane), threads, limit, on_timeout))
+        return result
 
     def _while_affordable(self, assigned: Sequence[Assignment]) -> Iterator[Assignment]:
         for assignment in assigned:
@@ -224,11 +224,11 @@ class RatingStage:
                 yield assignment
 
     def _claim(self, assignment: Assignment) -> bool:
-        """Whether a rating is this run's; what another run has is looked at again later."""
+        """Claim a rating for this run; remember it for later if another run has it."""
         if not self.leases.shared:
             return True
         if not self.leases.claim(_key(assignment)):
-            self._elsewhere.append(assignment)
+            self._held.append(assignment)
             return False
         if self._is_done(assignment):
             self.leases.release([_key(assignment)])
@@ -236,30 +236,30 @@ class RatingStage:
         return True
 
     def _is_done(self, assignment: Assignment) -> bool:
-        """Whether a rating was given, or asked for in vain, by another run since this one looked."""
+        """Return whether another run has obtained or tried the rating since this run started."""
         rater, revision, ident = assignment.key
-        found = self.store.reply_of(ident, rater, revision)
+        reply = self.store.reply_of(ident, rater, revision)
         before = self._known.get((ident, rater, revision))
-        return found is not None and (found[0] is not Status.FAILED or found[1] != before)
+        return reply is not None and (reply[0] is not Status.FAILED or reply[1] != before)
 
-    def _come_back(self) -> list[Assignment]:
-        """Wait for the ratings that other runs ask for; return those that came back undone."""
-        held = {_key(a): a for a in self._elsewhere if a.rater.id not in self.stops}
-        self._elsewhere = []
+    def _wait_for_other_runs(self) -> list[Assignment]:
+        """Wait for the ratings of other runs; return those that were not done."""
+        held = {_key(a): a for a in self._held if a.rater.id not in self.stops}
+        self._held = []
         if self.asking.budget.spent:
             return []
         undone = lambda: {key for key, a in held.items() if not self._is_done(a)}  # noqa: E731
         return [held[key] for key in self.leases.wait(list(held), undone)]
 
-    def _save(self, answers: list[Answered | None], run_id: int) -> None:
-        came = [answer for answer in answers if answer is not None]
-        self.store.save_answers(came, run_id=run_id)
-        self.leases.release(f"rate {a.rater} {a.revision} {a.request_id}" for a in came)
-        self.made += len(came)
+    def _save(self, answers: list[StoredReply | None], run_id: int) -> None:
+        completed = [answer for answer in answers if answer is not None]
+        self.store.save_answers(completed, run_id=run_id)
+        self.leases.release(f"rate {a.rater} {a.revision} {a.request_id}" for a in completed)
+        self.saved += len(completed)
 
 
 class _Cases:
-    """What judges are shown and asked, from the store's pictures."""
+    """The cases and questions for judges, from the store's pictures."""
 
     def __init__(self, file: StudyFile, store: Store, sources: Mapping[str, Source]) -> None:
         self.file, self.store, self.sources = file, store, sources
@@ -267,43 +267,43 @@ class _Cases:
         self._edited = {ident for ident, edit in self.edits.items() if edit.outcome is Outcome.EDITED}
 
     def is_made(self, assignment: Assignment) -> bool:
-        """Whether all is there that is to be shown."""
+        """Return whether all outputs of an assignment exist."""
         baseline = assignment.baseline
         return assignment.request.id in self._edited and (baseline is None or baseline.id in self._edited)
 
     def questions(self, assignment: Assignment) -> Sequence[Question]:
-        """What is asked."""
+        """Return the questions of an assignment."""
         if assignment.baseline is not None:
             return (IDENTITY,)
         request = assignment.request
         return self.file.questions_of(request.experiment, self.file.prompt(request.prompt_id))
 
     def case(self, assignment: Assignment) -> Case:
-        """What is shown."""
+        """Return the case that the judge sees."""
         request, prompt = assignment.request, self.file.prompt(assignment.request.prompt_id)
-        shown = [self._output(request)]
+        outputs = [self._output(request)]
         if assignment.baseline is not None:
-            shown.insert(0 if assignment.baseline_first else 1, self._output(assignment.baseline))
+            outputs.insert(0 if assignment.baseline_first else 1, self._output(assignment.baseline))
         # judges see two portraits in one order, whichever the editor was given: the order is the editor's alone
         sources = request.source_ids[::-1] if request.condition.other_order else request.source_ids
-        made = Case(
+        case = Case(
             Pictures(self.store.images, [self.sources[s].image for s in sources]),
-            shown[0],
+            outputs[0],
             prompt,
             prompt.swapped_text if request.condition.other_pronoun and prompt.swapped_text else prompt.text,
             self.sources[sources[0]].first_labels if assignment.rater.sees_labels else None,
-            shown[1] if len(shown) > 1 else None,
+            outputs[1] if len(outputs) > 1 else None,
             wording=self.file.judge_prompt,
             mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,
         )
-        return assignment.rater.shown(made)
+        return assignment.rater.transform(case)
 
     def _mitigated(self, assignment: Assignment) -> tuple[bool, ...]:
-        """Which of the outputs shown were made with the feature prompt."""
-        own = assignment.request.condition is Condition.FEATURE
+        """Return which of the outputs were made with the feature prompt."""
+        mitigated = assignment.request.condition.kind is ConditionKind.FEATURE
         if assignment.baseline is None:
-            return (own,)
-        return (False, own) if assignment.baseline_first else (own, False)
+            return (mitigated,)
+        return (False, mitigated) if assignment.baseline_first else (mitigated, False)
 
     def _output(self, request: Request) -> Image:
         image = self.edits[request.id].image
@@ -312,9 +312,9 @@ class _Cases:
 
 
 def _key(assignment: Assignment) -> str:
-    """The name of a rating's lease."""
+    """Return the name of a rating's lease."""
     return "rate " + " ".join(assignment.key)
 
 
-def _answered(assignment: Assignment, reply: Reply) -> Answered:
-    return Answered(assignment.request.id, assignment.rater.id, assignment.revision, assignment.rater.kind, reply)
+def _answered(assignment: Assignment, reply: Reply) -> StoredReply:
+    return StoredReply(assignment.request.id, assignment.rater.id, assignment.revision, assignment.rater.kind, reply)

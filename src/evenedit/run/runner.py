@@ -2,11 +2,11 @@
 
 sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
 
-Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
+If the mitigation needs cases that drifted, they are chosen, edited and rated after the diagnosis is rated.
 
-Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
-moment and started again. The thread that runs the study is the only writer. An editor or judge that keeps failing is
-stopped and the others go on; the summary says what is missing and why.
+Each stage does what the store does not hold yet, so a run can be stopped or killed at any moment and started again.
+The thread that runs the study is the only writer. An editor or judge that keeps failing is stopped and the others
+continue; the summary shows what is missing and why.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from evenedit.core.records import Experiment, Request, Source
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
-from evenedit.editors.python import GivenEditor
-from evenedit.judges.asking import Asking
+from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.batch_jobs import Batches, BatchJudge, takes_batches
 from evenedit.judges.cache import ReplyCache
+from evenedit.judges.calling import CallPolicy
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
-from evenedit.judges.python import GivenJudge
+from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.judges.raters import JudgeRater
 from evenedit.providers.budget import Account, Budget, Meter
 from evenedit.providers.prices import Prices
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Makes a study advance, stage by stage."""
+    """Runs the stages of a study."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class Runner:
         store: Store,
         budget: Budget | None = None,
         prices: Prices | None = None,
-        editors: Mapping[str, GivenEditor] | None = None,
-        judges: Mapping[str, GivenJudge] | None = None,
+        editors: Mapping[str, PythonEditorAdapter] | None = None,
+        judges: Mapping[str, PythonJudgeAdapter] | None = None,
     ) -> None:
         self.file = file
         self.store = store
@@ -74,25 +74,25 @@ class Runner:
         self.batch = False
         """Whether judges are asked by batch job where their provider takes them."""
         self.give_up: Sequence[str] = ()
-        """Batch jobs that are waited for no longer."""
-        self.given_judges = judges
+        """Batch jobs to give up."""
+        self.python_judges = judges
         """Objects by the id of their section; where there are any, they are the run's judges."""
         self.accounts: dict[str, Account] = {}
-        """What the calls of a judge or extractor cost, by its id."""
+        """The cost of the calls of a judge or extractor, by its id."""
         self.editing = EditingStage(file, store, editors, self.budget)
         self.rating = RatingStage(file, store, self.asking)
         self.describing = DescribingStage(file, store, self.asking)
 
     @property
-    def asking(self) -> Asking:
-        """How judges and extractors are asked: by the cache, or by a call within the budget."""
-        return Asking(self.budget, self.cache, self.file.sections.executor.retries, self.accounts)
+    def asking(self) -> CallPolicy:
+        """The policy by which judges and extractors are called: from the cache, or within the budget."""
+        return CallPolicy(self.budget, self.cache, self.file.sections.executor.retries, self.accounts)
 
     def run(self) -> RunSummary:
-        """All stages, from wherever the last run stopped."""
+        """Run all stages, from where the last run stopped."""
         if not self.file.sections.editors:
             raise EvenEditError(
-                "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
+                "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or pass one "
                 'from Python: study.run(editors={"mine": editor})'
             )
         if self.budget.max_cost is not None:
@@ -100,21 +100,21 @@ class Runner:
         for notice in model_notices(self.file, self.prices):
             log.warning(f"note: {notice}")
         self.rating.asking = self.describing.asking = self.asking
-        with self.store.running(self.file.sections.executor.lease) as leases, self.editing.staffed():
+        with self.store.running(self.file.sections.executor.lease) as leases, self.editing.worker_pool():
             self.editing.leases = self.rating.leases = leases
             if not leases.shared:
                 self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
-            with self._turn():
+            with self._planning_lock():
                 sources = self.load_sources()
                 chosen = self._chosen()
-            requests = self._advance(sources, run_id)
-            with self._turn():
+            requests = self._run_stages(sources, run_id)
+            with self._planning_lock():
                 self._choose_by_scores(sources)
             if self._chosen() != chosen:  # now, by this run or another
-                requests = self._advance(sources, run_id)
+                requests = self._run_stages(sources, run_id)
             self.store.finish_run(run_id)
             history.add("run ended", run=run_id, study=self.file.hash, state=self._state(leases))
             if self.budget.calls:
@@ -122,15 +122,15 @@ class Runner:
             return self._summary(requests)
 
     def _state(self, leases: Leases) -> dict[str, str]:
-        """Names what is in the database, for the study's history; nothing where other runs write to it too."""
+        """Return digests of the database for the study's history; empty if other runs write to it too."""
         return {} if leases.shared else data_state(self.store)
 
-    def _turn(self) -> AbstractContextManager[None]:
-        """Plan alone: runs that share the study wait for one another here."""
+    def _planning_lock(self) -> AbstractContextManager[None]:
+        """Return a lock for planning: runs that share the study wait for each other."""
         return self.store.one_by_one("plan")
 
     def _chosen(self) -> bool:
-        """Whether the mitigation's cases that need scores have been chosen."""
+        """Return whether the mitigation's cases that depend on scores have been chosen."""
         section = self.file.sections.experiments.mitigation
         return (
             section is not None
@@ -138,8 +138,8 @@ class Runner:
             and bool(self.store.cases(RATED_FIRST[section.choose]))
         )
 
-    def _advance(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
-        """Plan, edit, measure and rate what is not there yet."""
+    def _run_stages(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
+        """Plan, edit, measure and rate what is missing."""
         requests = self.request(sources)
         self.edit(requests, sources, run_id)
         self.measure(requests, sources, run_id)
@@ -147,9 +147,9 @@ class Runner:
         return requests
 
     def _summary(self, requests: Sequence[Request]) -> RunSummary:
-        """What the run came to; the user's mistake is raised where nothing could be done because of it."""
+        """Return the summary of the run; raise the user's mistake if nothing could be done because of it."""
         stops = [*self.describing.stops.values(), *self.editing.stops.values(), *self.rating.stops.values()]
-        if not self.editing.made and not self.rating.made:
+        if not self.editing.saved and not self.rating.saved:
             for mistake in (stop.mistake for stop in stops if stop.mistake is not None):
                 raise mistake
         return summarise(
@@ -162,16 +162,16 @@ class Runner:
         )
 
     def _judges(self) -> list[JudgeRater]:
-        """The judges of this run, primary first."""
-        given = self.given_judges
-        if given is None:
+        """Return the judges of this run, primary first."""
+        objects = self.python_judges
+        if objects is None:
             return self.design.judges()
-        return [replace(rater, judge=given[rater.id]) for rater in self.design.judges() if rater.id in given]
+        return [replace(rater, judge=objects[rater.id]) for rater in self.design.judges() if rater.id in objects]
 
     # -- sources -------------------------------------------------------------------------------------------
 
     def load_sources(self) -> dict[str, Source]:
-        """The portraits, stored on the first run and unchanged ever after."""
+        """Return the portraits; the first run stores them, and they never change."""
         section = self.file.sections.sources
         wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
         known = self.store.fact("sources")
@@ -179,11 +179,11 @@ class Runner:
             return self.store.sources()
         if known is not None:
             raise EvenEditError(
-                "the [sources] of study.toml changed after the study had begun; its edits belong to the former "
-                "portraits. Restore the section, or begin a new study in another folder"
+                "the [sources] section of study.toml changed after the study started; its edits use the previous "
+                "portraits. Restore the section, or start a new study in another folder"
             )
         log.info("reading the portraits")
-        self.editing.call_staff()
+        self.editing.prestart_workers()
         sources = [
             Source(ident, self.store.images.put(image), attributes, origin)
             for ident, attributes, origin, image in self.design.portraits()
@@ -195,8 +195,8 @@ class Runner:
     # -- requests ------------------------------------------------------------------------------------------
 
     def request(self, sources: Mapping[str, Source]) -> list[Request]:
-        """Everything to be edited, kept in the store; feature prompts are written on the way."""
-        with self._turn():
+        """Plan and store the requests; write missing feature prompts first."""
+        with self._planning_lock():
             self._describe(sources)
             requests = self.design.planned(sources)
             self.store.save_requests(requests)
@@ -204,7 +204,7 @@ class Runner:
         return [r for r in requests if r.editor in ids]
 
     def _describe(self, sources: Mapping[str, Source]) -> None:
-        """Write a feature prompt for every portrait among the mitigation cases."""
+        """Write a feature prompt for each portrait of the mitigation cases."""
         section = self.file.sections.experiments.mitigation
         if section is None:
             return
@@ -215,10 +215,10 @@ class Runner:
             if price != {}:
                 ident = extractor_id(plugged.kind, plugged.settings)
                 self.accounts[ident] = Account(self.budget, price, self.prices.reserve(price, None))
-        self.describing.take(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
+        self.describing.run(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
 
     def _choose_by_scores(self, sources: Mapping[str, Source]) -> None:
-        """Draw the cases by the judges' scores of the diagnosis, once."""
+        """Draw the mitigation cases by the judges' scores of the diagnosis, once."""
         section = self.file.sections.experiments.mitigation
         if section is None or section.choose not in RATED_FIRST or self._chosen():
             return
@@ -226,7 +226,7 @@ class Runner:
         open_calls = self.rating.open(self.design.assignments(baseline, self._judges()))
         if open_calls or not baseline:
             log.info(
-                f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come"
+                f"the mitigation's cases are chosen when the diagnosis is rated: {len(open_calls):,} answers missing"
             )
             return
         ensemble = self.file.sections.ensemble
@@ -241,29 +241,27 @@ class Runner:
         name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
         sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, reasons)
         self.store.save_cases(name, sample.probabilities)
-        log.info(
-            f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}"
-        )
+        log.info(f"{len(sample.probabilities):,} of {len(eligible):,} edits are repeated, chosen by {section.choose}")
 
     # -- stages --------------------------------------------------------------------------------------------
 
     def edit(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Make every edit that is not there yet; failed ones are tried again."""
-        self.editing.take(requests, sources, run_id, collect, self._price)
+        """Make the edits that are not stored yet; retry failed ones."""
+        self.editing.run(requests, sources, run_id, collect, self._price)
 
     def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Measure every pair that is not measured yet."""
+        """Measure the pairs that are not measured yet."""
         with self.store.one_by_one("measure"):  # who waits finds nothing left to measure
-            MeasuringStage(self.file, self.store, self.design.instruments(sources)).take(requests, run_id, collect)
+            MeasuringStage(self.file, self.store, self.design.instruments(sources)).run(requests, run_id, collect)
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
+        """Ask the judges about edits they have not answered yet; wait for open batch jobs."""
         raters = self._judges()
         batches = self._batches(raters, run_id)
         assigned = self.design.assignments(requests, raters)
-        self.rating.take("rate", assigned, sources, run_id, collect, batches, by_job=self.batch)
+        self.rating.run("rate", assigned, sources, run_id, collect, batches, by_job=self.batch)
 
-    def ask_again(
+    def rerate(
         self,
         title: str,
         raters: Sequence[JudgeRater],
@@ -271,15 +269,15 @@ class Runner:
         sources: Mapping[str, Source],
         run_id: int,
     ) -> None:
-        """Ask judges about edits otherwise than the study does: each under a revision of its own."""
-        self.open_accounts(raters)
+        """Ask judges about edits in another way than the study does, each under its own revision."""
+        self.open_budgets(raters)
         self.rating.asking = self.asking
-        self.rating.take(title, [Assignment(r, rater) for r in requests for rater in raters], sources, run_id, collect)
+        self.rating.run(title, [Assignment(r, rater) for r in requests for rater in raters], sources, run_id, collect)
 
     # -- money ---------------------------------------------------------------------------------------------
 
-    def open_accounts(self, raters: Sequence[JudgeRater], by_job: frozenset[str] = frozenset()) -> None:
-        """Count what these judges cost from now on; those asked by batch job are counted by their jobs."""
+    def open_budgets(self, raters: Sequence[JudgeRater], by_job: frozenset[str] = frozenset()) -> None:
+        """Count the cost of these judges from now on; jobs count the cost of those asked by batch job."""
         sections = {section.id: section for section in self.file.sections.judges}
         for rater in raters:
             section = sections[rater.id]
@@ -289,7 +287,7 @@ class Runner:
                 self.accounts[rater.id] = Account(self.budget, price, expected)
 
     def _batches(self, raters: Sequence[JudgeRater], run_id: int) -> Batches:
-        """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
+        """Return the batch jobs of this run; calls and jobs count against the budget."""
         sections = {section.id: section for section in self.file.sections.judges}
         remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
         judges, prices = {}, {}
@@ -301,7 +299,7 @@ class Runner:
                 price = self._known(price, section.id) if self.batch else price
                 if price:
                     prices[rater.id] = price
-        self.open_accounts(raters, frozenset(judges) if self.batch else frozenset())
+        self.open_budgets(raters, frozenset(judges) if self.batch else frozenset())
         counters = [partial(getattr, r.judge, "tokens") for r in remote if hasattr(r.judge, "tokens")]
         meter = Meter(self.budget, counters)
         each = {rater: self.prices.reserve(price, self.store.tokens(rater)) for rater, price in prices.items()}
@@ -310,7 +308,7 @@ class Runner:
         return batches
 
     def _check_prices(self) -> None:
-        """Refuse a limit of money before anything is begun where the price of something is not known."""
+        """Raise an error if money is limited and a price is not known, before anything is started."""
         for editor in self.editing.editors:
             self._price(editor)
         sections = {section.id: section for section in self.file.sections.judges}
@@ -322,18 +320,18 @@ class Runner:
             self._describing_price(plugged)
 
     def _describing_price(self, plugged: Plugged) -> Mapping[str, float] | None:
-        """Dollars per token in and out of a model that describes portraits; nothing for an extractor that asks none."""
+        """Return dollars per token in and out of a model that describes portraits; empty if none is called."""
         extractor = plugins.build("extractors", plugged.kind, plugged.settings)
         if not isinstance(extractor, VLMExtractor):
             return {}
         return self._known(self.prices.describing(plugged.settings), f"extractor '{extractor.model.model}'")
 
     def _price(self, section: EditorSection) -> float:
-        """Dollars per edit of somebody else's service."""
+        """Return dollars per edit of a remote service."""
         return self._known(self.prices.edit(section.plugin, section.settings), section.id) or 0.0
 
     def _known(self, price: T | None, name: str) -> T | None:
-        """A price, which must be known where money is limited."""
+        """Return the price; raise an error if it is not known and money is limited."""
         self.budget.priced &= price is not None
         if price is None and self.budget.max_cost is not None:
             raise EvenEditError(

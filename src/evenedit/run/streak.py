@@ -1,4 +1,4 @@
-"""Failures in a row: who fails again and again in one way is stopped, and the others go on."""
+"""Failures in a row: an editor or judge that keeps failing in one way is stopped, and the others continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stop:
     failure: str = ""
     """The kind of failure; empty where it was the user's mistake."""
     mistake: EvenEditError | None = None
-    """What the user must mend, where that is why."""
+    """The user's mistake, if that is the reason."""
 
     def __str__(self) -> str:
         return f"{self.name} was stopped: {self.reason}"
@@ -41,7 +41,7 @@ class FailureStreak:
         self._lock = Lock()
 
     def note(self, failure: str, reason: str, portrait: str = "", prompt: str = "") -> None:
-        """Note how an attempt ended; `failure` is empty where it did not fail."""
+        """Record how an attempt ended; `failure` is empty if it succeeded."""
         with self._lock:
             if failure != self._failure:
                 self._failure, self._count = failure, 0
@@ -56,12 +56,12 @@ class FailureStreak:
                 self.stop = Stop(self.name, f"{self._count} failures in a row ({failure}): {reason}", failure)
 
     def end(self, reason: str, failure: str = "", mistake: EvenEditError | None = None) -> None:
-        """Stop it now; the first reason stays."""
+        """Stop it now; the first reason is kept."""
         with self._lock:
             if self.stop is None:
                 self.stop = Stop(self.name, reason, failure, mistake)
 
     def go_on(self) -> None:
-        """Give it another chance: what stopped it may have passed."""
+        """Allow it to continue: what stopped it may have passed."""
         with self._lock:
             self.stop, self._failure, self._count = None, "", 0

@@ -1,4 +1,4 @@
-"""What a run came to: how many edits and ratings were made, refused, failed or are missing, why, and what to do."""
+"""The summary of a run: how many edits and ratings were made, refused, failed or are missing, why, and what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunSummary:
         lines += [f"  {count:,} × {reason}" for reason, count in grouped(self.reasons)]
         lines += list(self.stopped)
         if self.budget_spent:
-            lines.append("the budget is spent: what was made is stored; run again with more to go on")
+            lines.append("the budget is spent: all results so far are stored; run again with a larger budget to resume")
         if self.open_jobs:
             lines.append(f"{self.open_jobs:,} batch jobs are open: run again later to collect their answers")
         return "\n".join([*lines, *advice(self.reasons)])
@@ -55,25 +55,25 @@ def summarise(
     undescribed: Mapping[str, int] | None = None,
     budget_spent: bool = False,
 ) -> RunSummary:
-    """Return where these requests and the ratings that were assigned stand in the store.
+    """Summarise the state of these requests and their ratings in the store.
 
     `undescribed` are portraits that wait for a feature prompt, by reason: their edits cannot be planned yet.
     """
     edits = store.edits()
-    made = [edits[r.id] for r in requests if r.id in edits]
-    outcomes = Counter(e.outcome for e in made)
+    known = [edits[r.id] for r in requests if r.id in edits]
+    outcomes = Counter(e.outcome for e in known)
     reasons: Counter[str] = Counter(undescribed or {})
-    for edit in made:
+    for edit in known:
         if edit.outcome is Outcome.REFUSED:
             reasons[f"refused: {edit.detail.get('reason') or 'no reason given'}"] += 1
         elif edit.outcome is Outcome.FAILED:
             reasons[f"failed: {edit.detail.get('error') or 'no reason given'}"] += 1
-    unmade = len(requests) - len(made)
-    if unmade:
-        reasons["edit not made yet"] += unmade
+    missing_edits = len(requests) - len(known)
+    if missing_edits:
+        reasons["edit not made yet"] += missing_edits
     unrated = _unrated(store, assigned)
     reasons.update(unrated)
-    missing = unmade + sum(unrated.values()) + sum((undescribed or {}).values())
+    missing = missing_edits + sum(unrated.values()) + sum((undescribed or {}).values())
     complete = not missing and not outcomes[Outcome.FAILED]
     return RunSummary(
         complete,
@@ -89,25 +89,25 @@ def summarise(
 
 
 def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
-    """The ratings that did not end, by judge and reason."""
-    found: Counter[str] = Counter()
+    """Count the ratings that did not end, by judge and reason."""
+    counts: Counter[str] = Counter()
     ended = list(replies(store, assigned))
     failed = {a.key[:2] for a, status in ended if status is Status.FAILED}
     failures = {judge: store.failures(*judge) for judge in failed}
     for assignment, status in ended:
         rater, revision, request = assignment.key
         if status is None:
-            found[f"judge {rater}: not asked yet"] += 1
+            counts[f"judge {rater}: not asked yet"] += 1
         elif status is Status.FAILED:
-            found[f"judge {rater}: {failures[rater, revision].get(request) or 'the call failed'}"] += 1
-    return found
+            counts[f"judge {rater}: {failures[rater, revision].get(request) or 'the call failed'}"] += 1
+    return counts
 
 
 def replies(store: Store, assigned: Sequence[Assignment]) -> Iterator[tuple[Assignment, Status | None]]:
-    """Each rating whose pictures are there, and how its reply ended; None where it was not asked yet."""
+    """Yield the ratings whose pictures exist, with the status of the reply; None if not asked yet."""
     edited = {ident for ident, edit in store.edits().items() if edit.outcome is Outcome.EDITED}
     answers = {judge: store.answered(*judge) for judge in {assignment.key[:2] for assignment in assigned}}
     for assignment in assigned:
-        shown = (assignment.request, *([assignment.baseline] if assignment.baseline else []))
-        if edited.issuperset(request.id for request in shown):
+        needed = (assignment.request, *([assignment.baseline] if assignment.baseline else []))
+        if edited.issuperset(request.id for request in needed):
             yield assignment, answers[assignment.key[:2]].get(assignment.key[2])

@@ -1,4 +1,4 @@
-"""One worker: makes edits, wherever it runs. It loads an editor once, on first use, and writes the pictures."""
+"""One worker: makes edits on any machine. It loads an editor once, on first use, and writes the pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from PIL.Image import Image
 
 from evenedit.core import plugins
-from evenedit.core.errors import ENDING, CannotLoad, Damaged, EvenEditError, Failed, Failure
+from evenedit.core.errors import ENDING, DamagedImageError, EvenEditError, Failed, Failure, LoadError
 from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import BatchEditor, Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
@@ -59,7 +59,7 @@ class Worker:
     def __init__(self, setup: WorkerSetup, editor: Editor | None = None) -> None:
         self.setup = setup
         self.images = open_images(setup.images)
-        self._given = editor
+        self._editor_object = editor
         self._editor: Editor | None = None
         self._broken: Exception | None = None
         self._one_by_one = False
@@ -67,83 +67,83 @@ class Worker:
         self._lock = Lock()
 
     def prepare(self) -> Editor:
-        """Build the editor and have it load, once; what fails here would fail for every edit, so it is tried once."""
+        """Build and load the editor, once; an error here would repeat for each edit, so it is not retried."""
         with self._lock:
             if self._broken is not None:
                 raise self._broken
             if self._editor is None:
                 try:
-                    self._editor = self._given or _built(self.setup)
+                    self._editor = self._editor_object or _built(self.setup)
                 except Exception as error:
                     self._broken = error
                     raise
             return self._editor
 
     def is_ready(self) -> bool:
-        """Load the editor if it is not loaded yet, and say so: what can be called from another machine."""
+        """Load the editor if it is not loaded yet and return True; can be called from another machine."""
         return self.prepare() is not None
 
     @property
     def _tries_by_itself(self) -> bool:
-        """Whether a failure is final: a service's client has tried again already, and an object's error is its own."""
-        return self._given is not None or plugins.is_remote("editors", self.setup.editor)
+        """A failure is final: a service's client has already retried, and a Python object's error is its own."""
+        return self._editor_object is not None or plugins.is_remote("editors", self.setup.editor)
 
     def edit(self, task: EditTask) -> Edit:
-        """Make the edit and store its picture; whatever happens is an outcome, but for what stops the editor."""
+        """Make the edit and store its picture; record any error as its outcome unless it stops the editor."""
         request = task.request
         editor = self.prepare()
         started = time.perf_counter()
         try:
             portraits = [self.images.open(sha256) for sha256 in task.images]  # its own: decoding is not thread-safe
             output = retry(
-                lambda: _whole(_named(lambda: editor.edit(portraits, request.instruction, request.seed))),
+                lambda: _as_image(_named(lambda: editor.edit(portraits, request.instruction, request.seed))),
                 0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
-        except Damaged as error:
+        except DamagedImageError as error:
             return failed(request.id, Failed(Failure.BAD_IMAGE, str(error)), time.perf_counter() - started)
-        except (EvenEditError, CannotLoad):
+        except (EvenEditError, LoadError):
             raise
         except Exception as error:
             return failed(request.id, error, time.perf_counter() - started)
-        return self._kept(editor, request, output, time.perf_counter() - started)
+        return self._to_edit(editor, request, output, time.perf_counter() - started)
 
     def edit_batch(self, tasks: Sequence[EditTask]) -> list[Edit]:
-        """Make several edits, in one call where the editor can; what goes wrong in it is made again one by one."""
+        """Make several edits, in one call if the editor can; retry failed ones one by one."""
         editor = self.prepare()
         if len(tasks) == 1 or self._one_by_one:
             return [self.edit(task) for task in tasks]
-        made: dict[str, Edit] = {}
+        edits: dict[str, Edit] = {}
         alike: dict[Any, list[tuple[EditTask, list[Image]]]] = defaultdict(list)
         for task in tasks:
             try:
                 portraits = [self.images.open(sha256) for sha256 in task.images]
             except Exception:  # by itself it is tried again, and fails by itself
-                made[task.request.id] = self.edit(task)
+                edits[task.request.id] = self.edit(task)
             else:
                 alike[tuple(portrait.size for portrait in portraits)].append((task, portraits))
         for batch in alike.values():
-            made.update((edit.request_id, edit) for edit in self._together(editor, batch))
-        return [made[task.request.id] for task in tasks]
+            edits.update((edit.request_id, edit) for edit in self._edit_together(editor, batch))
+        return [edits[task.request.id] for task in tasks]
 
-    def _together(self, editor: Any, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Edit]:
-        """Edits of pictures of one size, made in one call."""
+    def _edit_together(self, editor: Any, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Edit]:
+        """Make edits of pictures of one size in one call."""
         tasks = [task for task, _ in batch]
         if len(tasks) == 1:
             return [self.edit(tasks[0])]
         started = time.perf_counter()
         try:
             outputs = _named(lambda: _many(editor, batch))
-        except (EvenEditError, CannotLoad):
+        except (EvenEditError, LoadError):
             raise
         except Exception as error:
-            return self._apart(tasks, error)
+            return self._edit_singly(tasks, error)
         seconds = (time.perf_counter() - started) / len(tasks)
-        kept = [self._kept(editor, t.request, out, seconds) for t, out in zip(tasks, outputs, strict=True)]
-        return [replace(edit, detail={**edit.detail, "batch": len(tasks)}) for edit in kept]
+        edits = [self._to_edit(editor, t.request, out, seconds) for t, out in zip(tasks, outputs, strict=True)]
+        return [replace(edit, detail={**edit.detail, "batch": len(tasks)}) for edit in edits]
 
-    def _apart(self, tasks: Sequence[EditTask], error: Exception) -> list[Edit]:
-        """The edits of a batch that failed, one by one; not where the GPU is broken for this process."""
+    def _edit_singly(self, tasks: Sequence[EditTask], error: Exception) -> list[Edit]:
+        """Make the edits of a failed batch one by one, unless the GPU is unusable in this process."""
         lost = [failed(task.request.id, error) for task in tasks]
         kind = lost[0].detail["failure"]
         if kind == Failure.GPU:
@@ -152,8 +152,8 @@ class Worker:
         why = {"batch_failed": f"{kind}: {error}"}
         return [replace(edit, detail={**edit.detail, **why}) for edit in map(self.edit, tasks)]
 
-    def _kept(self, editor: Editor, request: Request, output: Image | Refusal, seconds: float) -> Edit:
-        """What an editor made, its picture stored."""
+    def _to_edit(self, editor: Editor, request: Request, output: Image | Refusal, seconds: float) -> Edit:
+        """Return the record of an editor's output, with its picture stored."""
         if isinstance(output, Refusal):
             return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
         detail: dict[str, Any] = {}
@@ -171,18 +171,18 @@ class Worker:
 
 
 def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Image | Refusal]:
-    """What an editor makes of several requests in one call: as many pictures, or it is a failure."""
+    """Make several edits in one call; raise Failed unless there is one result for each."""
     requests = [task.request for task, _ in batch]
-    made = editor.edit_many(
+    outputs = editor.edit_many(
         [portraits for _, portraits in batch], [r.instruction for r in requests], [r.seed for r in requests]
     )
-    if len(made) != len(batch):
-        raise Failed(Failure.BAD_IMAGE, f"the editor returned {len(made)} results for {len(batch)} edits")
-    return [_whole(one) for one in made]
+    if len(outputs) != len(batch):
+        raise Failed(Failure.BAD_IMAGE, f"the editor returned {len(outputs)} results for {len(batch)} edits")
+    return [_as_image(one) for one in outputs]
 
 
-def _whole(output: Image | Refusal) -> Image | Refusal:
-    """What an editor gave, its picture read as every other; one that cannot be read is a failure."""
+def _as_image(output: Image | Refusal) -> Image | Refusal:
+    """Return the editor's output as an image; raise Failed if it cannot be read."""
     if isinstance(output, Refusal):
         return output
     try:
@@ -192,25 +192,25 @@ def _whole(output: Image | Refusal) -> Image | Refusal:
 
 
 def failed(request_id: str, error: Exception, seconds: float = 0.0) -> Edit:
-    """The record of an edit that failed, with the kind of failure."""
+    """Return the record of an edit that failed, with the kind of failure."""
     kind = error.failure if isinstance(error, Failed) else Failure.CRASH
     detail = {"failure": kind.value, "error": f"{type(error).__name__}: {error}"}
     return Edit(request_id, Outcome.FAILED, None, detail, seconds)
 
 
 def out_of_time(request_id: str, limit: float) -> Edit:
-    """The record of an edit that was not made within its time limit."""
+    """Return the record of an edit that was not made within its time limit."""
     note = f"no result within {limit:g} s, the time limit of an edit ([executor] timeout)"
     return failed(request_id, Failed(Failure.TIMEOUT, note), limit)
 
 
-def not_loaded(limit: float) -> CannotLoad:
-    """Why an editor is stopped that was not ready within its time limit."""
-    return CannotLoad(Failure.TIMEOUT, f"it did not load within {limit:g} s ([executor] load_timeout)")
+def not_loaded(limit: float) -> LoadError:
+    """Return the error of an editor that was not ready within its time limit."""
+    return LoadError(Failure.TIMEOUT, f"it did not load within {limit:g} s ([executor] load_timeout)")
 
 
 def _built(setup: WorkerSetup) -> Editor:
-    """The editor, ready to edit."""
+    """Build and load the editor."""
     try:
         editor: Editor = plugins.build("editors", setup.editor, setup.settings)
         encode = getattr(editor, "encode", None)
@@ -220,18 +220,18 @@ def _built(setup: WorkerSetup) -> Editor:
         if callable(load):
             load()
         return editor
-    except (EvenEditError, CannotLoad):
+    except (EvenEditError, LoadError):
         raise
     except (Exception, *ENDING) as error:
         kind = error.failure if isinstance(error, Failed) else Failure.CRASH
-        raise CannotLoad(kind, f"it cannot be loaded ({type(error).__name__}: {error})") from None
+        raise LoadError(kind, f"it cannot be loaded ({type(error).__name__}: {error})") from None
 
 
 def _named(call: Any) -> Any:
-    """Call; an error that says that the GPU's context is broken gets its name. Nobody but the user ends the program."""
+    """Call; name errors that mean that the GPU is unusable. Only the user can end the program."""
     try:
         return call()
-    except (EvenEditError, CannotLoad):
+    except (EvenEditError, LoadError):
         raise
     except ENDING as error:
         raise Failed(Failure.CRASH, f"{type(error).__name__}: {error}") from None

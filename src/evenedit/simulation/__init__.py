@@ -1,1 +1,1 @@
-"""Everything SIMULATED: drawn portraits, editors and judges with known behaviour, a provider on this machine."""
+"""SIMULATED portraits, editors and judges with known behaviour."""

@@ -23,7 +23,8 @@ from evenedit.core.records import Experiment, Prompt
 from evenedit.protocol import QUESTIONS, load_prompts, questions_for
 from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
-from evenedit.simulation.portraits.portrait import Portrait, lighten, portrait_of, render, render_pair
+from evenedit.simulation.portraits.portrait import lighten, portrait_of, render, render_pair
+from evenedit.simulation.portraits.traits import Portrait
 
 TRUTH = "evenedit-truth"
 """The picture's note that holds the ground truth."""
@@ -77,7 +78,7 @@ class PlantedEffect:
     """Ids of the prompts it concerns; all when empty."""
 
     def concerns(self, attributes: Mapping[str, str], prompt_id: str) -> bool:
-        """Whether an edit of this person with this prompt can show the effect."""
+        """Return whether an edit of this person with this prompt can show the effect."""
         return (not self.prompts or prompt_id in self.prompts) and all(
             attributes.get(factor) in levels for factor, levels in self.groups.items()
         )
@@ -139,7 +140,7 @@ class SimulatedEditor:
     def expected(
         self, attributes: Mapping[str, str], prompt: Prompt, *, feature: bool = False
     ) -> dict[str, NDArray[np.float64]]:
-        """The chance of each score 1–5, by question: what was planted for this person and prompt."""
+        """Return the probability of each score 1–5 by question that is planted for this person and prompt."""
         table = {}
         for question in questions_for(Experiment.DIAGNOSIS, prompt):
             chances = self._background(question.id)
@@ -151,7 +152,7 @@ class SimulatedEditor:
         return table
 
     def expected_refusal(self, attributes: Mapping[str, str], prompt: Prompt) -> float:
-        """The chance that the editor declines."""
+        """Return the probability that the editor declines."""
         return self.refusal.rate if self.refusal and self.refusal.concerns(attributes, prompt.id) else 0.0
 
     @property
@@ -184,7 +185,7 @@ class SimulatedEditor:
         )
 
     def _face_rate(self, effect: PlantedEffect, portrait: Portrait, attributes: Mapping[str, str]) -> float:
-        """This face's own rate: faces of a group differ, around the planted rate."""
+        """Return this face's rate: faces of a group vary around the planted rate."""
         if effect.rate in (0.0, 1.0):
             return effect.rate
         key = [type(self).__name__, effect.question, effect.score, portrait.seed, dict(attributes)]
@@ -239,7 +240,7 @@ class SimulatedEditor:
         return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), size)
 
     def _stranger(self, attributes: Mapping[str, str], question: str, rng: np.random.Generator) -> Portrait:
-        """A portrait of somebody else: with another label where the question is about one that this person has."""
+        """Draw another person, with another label if the question is about one that this person has."""
         label = _LABEL_OF[question]
         labels = dict(attributes)
         if label in attributes:
@@ -355,7 +356,7 @@ class Refusing(SimulatedEditor):
 
 
 def recognise(instruction: str) -> tuple[Prompt, bool]:
-    """The prompt an instruction carries, and whether a feature prompt stands before it."""
+    """Return the prompt in an instruction, and whether a feature prompt precedes it."""
     feature = instruction.startswith(FEATURE_OPENING)
     for text, prompt in _texts().items():
         if instruction.endswith(text):
@@ -364,7 +365,7 @@ def recognise(instruction: str) -> tuple[Prompt, bool]:
 
 
 def truth_of(image: Image) -> tuple[str, dict[str, int]]:
-    """The key and the ground truth written into a simulated edit."""
+    """Read the key and the ground truth written into a simulated edit."""
     note = image.info.get(TRUTH)
     if note is None:
         raise EvenEditError(
@@ -391,7 +392,7 @@ def _person(image: Image) -> tuple[Portrait, dict[str, str]]:
 
 
 def _look(prompt: Prompt, success: int) -> dict[str, Any]:
-    """How far the requested look is carried out at each edit-success score."""
+    """Return how far the requested look is applied at each edit-success score."""
     fallback: dict[str, Any] = {"outfit": _WORK_CLOTHES[int(digest(prompt.id), 16) % len(_WORK_CLOTHES)]}
     look = dict(_LOOKS.get(prompt.id, fallback))
     if success == 1 or prompt.id == FLOOR.id:
@@ -421,7 +422,7 @@ def _share(value: float, name: str, most: float = 1.0) -> float:
 def _effect(
     question: str, score: int, rate: float, groups: Mapping[str, Sequence[str]], prompts: Sequence[str]
 ) -> PlantedEffect:
-    """A checked effect: known labels, a share between 0 and 1, a score the question has."""
+    """Check an effect: known labels, a share between 0 and 1, a score that the question has."""
     if score not in range(1, len(QUESTIONS[question].labels) + 1):
         raise EvenEditError(f"setting 'score' is {score}; it must be 1 to 5")
     for name, levels in groups.items():

@@ -112,7 +112,7 @@ class SimulatedJudge:
         return min(max(score, 1), len(question.labels))
 
     def _moved(self, question: Question, score: int | None, key: str, case: Case) -> int | None:
-        """The score with the effects of how the question was asked; unchanged unless a setting plants one."""
+        """Apply the planted effects of how the question was asked to a score."""
         if score is None or question.sided == "choice":
             return score
         for name, effect in self._effects(case):
@@ -120,8 +120,8 @@ class SimulatedJudge:
             drawn = np.random.default_rng(int(digest([self.seed, key, name, question.id]), 16)).random()
             score += int(np.sign(chance)) * (drawn < abs(chance))
         if self.repeat_noise:
-            asked = [case.repeat, case.attributes is not None, case.edited_first, _is_grey(case.edited)]
-            rng = np.random.default_rng(int(digest([self.seed, key, asked, question.id]), 16))
+            variant = [case.repeat, case.attributes is not None, case.edited_first, _is_grey(case.edited)]
+            rng = np.random.default_rng(int(digest([self.seed, key, variant, question.id]), 16))
             score += int(rng.choice((-1, 1))) if rng.random() < self.repeat_noise else 0
         return min(max(score, 1), len(question.labels))
 
@@ -141,13 +141,13 @@ def _is_grey(image: Image) -> bool:
 
 
 def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
-    """Which of two outputs drifted less from its source, over skin, race, gender and age: 1 = A, 2 = B, 3 = alike."""
+    """Return which of two outputs drifted less from its source: 1 = A, 2 = B, 3 = alike."""
     first, second = (drift_points(truth) for truth in (a, b))
     return 1 if first < second else 2 if second < first else 3
 
 
 def drift_points(truth: Mapping[str, int]) -> float:
-    """How far an output changed the person, from what its editor is known to have done."""
+    """Return how far an output changed the person, from the editor's ground truth."""
     return _points(tuple(truth.get(question, 0) for question in QUESTION_IDS))
 
 

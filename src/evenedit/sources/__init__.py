@@ -1,1 +1,1 @@
-"""Where a study's portraits come from: FairFace, or any folder with a CSV of labels."""
+"""Read portraits and labels from FairFace or a folder."""

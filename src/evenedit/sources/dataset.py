@@ -57,16 +57,16 @@ class Dataset(Protocol):
     """Images whose age the grid does not have, counted while reading."""
 
     def faces(self) -> Iterator[Labelled]:
-        """Every image of the grid, by its labels alone."""
+        """Yield the images of the grid, reading labels only."""
         ...
 
     def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
-        """The bytes of some images, in any order; none where there is no such file."""
+        """Yield the bytes of these images, in any order; empty if a file is missing."""
         ...
 
 
 def open_dataset(path: Path, padding: str | None = None, labels: str | None = None) -> Dataset:
-    """The dataset at a folder or parquet file: FairFace in either form and padding, or any folder with a label CSV."""
+    """Open a folder or parquet file: FairFace in either form and padding, or any folder with a label CSV."""
     if not path.exists():
         raise EvenEditError(f"{path}: no such file or folder")
     if padding is not None and padding not in PADDINGS:
@@ -85,21 +85,21 @@ def open_dataset(path: Path, padding: str | None = None, labels: str | None = No
 
 
 def _padded(path: Path, padding: str | None) -> Path:
-    """The folder or file of the wanted padding."""
+    """Return the folder or file of this padding."""
     if path.is_file():
-        found = {p: path for p, tags in PADDINGS.items() if any(tag in path.name for tag in tags)}
+        by_padding = {p: path for p, tags in PADDINGS.items() if any(tag in path.name for tag in tags)}
     else:
         inside = [*path.iterdir(), path]
-        found = {
+        by_padding = {
             p: entry for p, tags in PADDINGS.items() for entry in inside[::-1] if any(tag in entry.name for tag in tags)
         }
-    if not found:
+    if not by_padding:
         return path
-    if padding is None and len(found) > 1:
-        raise EvenEditError(f"{path} holds both paddings of FairFace; choose one: {' or '.join(found)}")
-    if padding is not None and padding not in found:
-        raise EvenEditError(f"{path} holds padding {', '.join(found)}, not {padding}")
-    return found[padding or next(iter(found))]
+    if padding is None and len(by_padding) > 1:
+        raise EvenEditError(f"{path} holds both paddings of FairFace; choose one: {' or '.join(by_padding)}")
+    if padding is not None and padding not in by_padding:
+        raise EvenEditError(f"{path} holds padding {', '.join(by_padding)}, not {padding}")
+    return by_padding[padding or next(iter(by_padding))]
 
 
 def _tables(path: Path, labels: str | None) -> list[Path]:
@@ -121,7 +121,7 @@ class Listed:
         self.outside = 0
 
     def faces(self) -> Iterator[Labelled]:
-        """Every listed image of the grid, by its labels alone."""
+        """Yield the listed images of the grid, reading labels only."""
         self.outside, at = 0, 0
         for table in self.tables:
             with table.open(encoding="utf-8-sig", newline="") as file:
@@ -138,7 +138,7 @@ class Listed:
                     at += 1
 
     def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
-        """The bytes of some images; none where there is no such file."""
+        """Yield the bytes of these images; empty if a file is missing."""
         for face in wanted:
             try:
                 yield face, (self.root / face.origin).read_bytes()
@@ -155,7 +155,7 @@ class Shards:
         self.outside = 0
 
     def faces(self) -> Iterator[Labelled]:
-        """Every image of the grid: only the label columns are read."""
+        """Yield the images of the grid, reading the label columns only."""
         self.outside, at = 0, 0
         rows_before: dict[str, int] = defaultdict(int)
         for path in self.files:
@@ -173,7 +173,7 @@ class Shards:
             rows_before[split] += row
 
     def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
-        """The bytes of some images: only row groups that hold one are read, a batch at a time."""
+        """Yield the bytes of these images, in batches; read only the row groups that hold them."""
         by_file: dict[str, dict[int, Labelled]] = defaultdict(dict)
         for face in wanted:
             name, _, row = face.origin.rpartition("#")
@@ -184,7 +184,7 @@ class Shards:
 
 
 def _classes(path: Path) -> dict[str, tuple[str, ...]]:
-    """Names of the class indices: the file's own where it brings them, else FairFace's."""
+    """Return the names of the class indices: the file's if it has them, else FairFace's."""
     with connect() as database:
         open_parquet(database, path)
         notes = dict(database.execute("SELECT key, value FROM parquet_kv_metadata(?)", [name_of(path)]).fetchall())
@@ -193,27 +193,27 @@ def _classes(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _labels(path: Path) -> Iterator[dict[str, Any]]:
-    """The labels of every row."""
+    """Yield the labels of each row."""
     with connect() as database:
         shard = open_parquet(database, path)
         absent = [c for c in LABELS if c not in shard.columns]
         if absent:
             raise EvenEditError(f"{path} lacks the column {', '.join(absent)}; found {shard.columns}")
-        found = database.execute(f"SELECT {', '.join(LABELS)} FROM read_parquet(?)", [name_of(path)])
-        while batch := found.fetchmany(1000):
+        cursor = database.execute(f"SELECT {', '.join(LABELS)} FROM read_parquet(?)", [name_of(path)])
+        while batch := cursor.fetchmany(1000):
             yield from (dict(zip(LABELS, labels, strict=True)) for labels in batch)
 
 
 def _pictures(path: Path, rows: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
-    """Row and content of some pictures."""
+    """Yield row and content of these pictures."""
     with connect() as database:
         column = _image_column(open_parquet(database, path), path.name)
-        found = database.execute(
+        cursor = database.execute(
             f"SELECT file_row_number, {column} FROM read_parquet(?, file_row_number = true) "
             "WHERE file_row_number IN (SELECT unnest(?))",
             [name_of(path), rows],
         )
-        while batch := found.fetchmany(BATCH):
+        while batch := cursor.fetchmany(BATCH):
             yield from batch
 
 
@@ -229,8 +229,8 @@ def _image_column(shard: Any, name: str) -> str:
 
 
 def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: str) -> dict[str, str] | None:
-    """A row's labels in the grid's codes, from words or class indices; None for an age outside the grid."""
-    found: dict[str, str] = {}
+    """Return a row's labels in the grid's codes, from words or class indices; None for an age outside the grid."""
+    codes: dict[str, str] = {}
     outside = False
     for name in LABELS:
         label = row[name]
@@ -244,10 +244,10 @@ def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: s
             outside = True
             continue
         try:
-            found[name] = _code(name, label or "")
+            codes[name] = _code(name, label or "")
         except EvenEditError as error:
             raise EvenEditError(f"{where}: {error}") from None
-    return None if outside else found
+    return None if outside else codes
 
 
 _code = cache(level_code)
@@ -255,7 +255,7 @@ _code = cache(level_code)
 
 
 def picture(content: bytes) -> Image.Image | None:
-    """The picture, decoded in full; None for bytes that are no whole picture."""
+    """Decode a picture; return None if the bytes are not a complete picture."""
     try:
         return decode(content)
     except UnreadablePicture:
@@ -263,6 +263,6 @@ def picture(content: bytes) -> Image.Image | None:
 
 
 def ending(content: bytes) -> str:
-    """How a file with these bytes is called: .jpg, .png …"""
+    """Return the file extension for these bytes, such as .jpg or .png."""
     kind = Header.of(content).format
     return ".jpg" if kind == "JPEG" else f".{(kind or 'img').lower()}"

@@ -40,7 +40,7 @@ class FairFace:
         self.size = size
 
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
-        """Every portrait: id, labels, origin, picture."""
+        """Yield the portraits: id, labels, origin, picture."""
         dataset = open_dataset(self.path, self.padding, self.labels)
         names = ["_".join(cell.values()) for cell in cells()]
         drawing = draw(dataset, range(self.seed, self.seed + self.faces_per_cell), names)
@@ -64,5 +64,5 @@ class FairFace:
 
 
 def fitted(image: Image, size: int) -> Image:
-    """The picture as a square of this side, by Lanczos; what is not square loses its longer ends."""
+    """Crop a picture to its central square and resize it to this side, by Lanczos."""
     return ImageOps.fit(image, (size, size), Resampling.LANCZOS)

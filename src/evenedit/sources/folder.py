@@ -58,7 +58,7 @@ class Folder:
         """What the portraits are labelled by: given by the study, not a setting."""
 
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
-        """Every portrait: id, labels, origin, picture. All problems are reported at once, before the first one."""
+        """Yield the portraits: id, labels, origin, picture. Report all problems before the first one."""
         rows = self._rows()
         problems: list[str] = []
         for row in rows:
@@ -73,7 +73,7 @@ class Folder:
             yield row.id, dict(row.attributes), row.origin, read_image(self.path / row.file)
 
     def _rows(self) -> list[LabelRow]:
-        """The rows to take, checked in full."""
+        """Return the rows to use, checked in full."""
         problems: list[str] = []
         rows: list[LabelRow] = []
         cells_seen: Counter[tuple[str, ...]] = Counter()
@@ -105,7 +105,7 @@ class Folder:
         return rows
 
     def _table(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The label file's rows with their line numbers; every column that is needed is there."""
+        """Yield the label file's rows with their line numbers; check the required columns first."""
         table, needed = self.path / self.labels, ("file", *(f.name for f in self.factors))
         if not table.is_file():
             raise EvenEditError(f"no label file at {table}; it needs the columns {', '.join(needed)}")
@@ -124,23 +124,23 @@ class Folder:
                 raise EvenEditError(f"{table} is not UTF-8 text; save it as a UTF-8 CSV") from None
 
     def _check_cells(self, seen: Mapping[tuple[str, ...], int]) -> None:
-        """Name the cells that have no face; refuse the set where a number per cell was asked for and is not there."""
+        """Log the cells without a face; raise `EvenEditError` if a cell has fewer than `faces_per_cell`."""
         counts = {tuple(cell.values()): 0 for cell in cells(self.factors)} | dict(seen)
-        whole = [cell for cell in counts if all(cell)]
+        labelled = [cell for cell in counts if all(cell)]
         if self.faces_per_cell is None:
-            empty = [_name(cell) for cell in whole if not counts[cell]]
+            empty = [_name(cell) for cell in labelled if not counts[cell]]
             if empty:
-                log.info(f"{self.labels}: {len(empty)} of {len(whole)} cells have no face: {_listed(empty)}")
+                log.info(f"{self.labels}: {len(empty)} of {len(labelled)} cells have no face: {_listed(empty)}")
             return
-        short = [f"{_name(cell)} ({counts[cell]})" for cell in whole if counts[cell] < self.faces_per_cell]
+        short = [f"{_name(cell)} ({counts[cell]})" for cell in labelled if counts[cell] < self.faces_per_cell]
         if short:
             raise EvenEditError(
                 f"faces_per_cell asks for {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
-                f"{len(whole)} cells: {_listed(short)}. Add faces, or leave faces_per_cell out to take what is there"
+                f"{len(labelled)} cells: {_listed(short)}. Add faces, or leave faces_per_cell out to take what is there"
             )
 
     def _report_missing(self, rows: Sequence[LabelRow]) -> None:
-        """Say once how many labels are missing, by factor."""
+        """Log how many labels are missing, by factor."""
         missing = {f.name: sum(not row.attributes[f.name] for row in rows) for f in self.factors}
         counts = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
         if counts:
@@ -148,7 +148,7 @@ class Folder:
 
 
 def _name(cell: Sequence[str]) -> str:
-    """A cell's codes joined, as ids and messages print it."""
+    """Return a cell's codes joined, as ids and messages print them."""
     return "_".join(re.sub(r"[^\w.+-]", "-", code) or UNLABELLED for code in cell)
 
 

@@ -12,25 +12,22 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory that reads parquet files, in the order of their rows."""
+def connect(purpose: str = "reading parquet shards") -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that reads parquet files, in the order of their rows."""
     try:
         import duckdb
     except ImportError:
-        raise EvenEditError(
-            "reading parquet shards needs the 'parquet' extra. Try: pip install 'evenedit[parquet]', or use the "
-            "dataset as a folder of images with its label CSVs"
-        ) from None
+        raise EvenEditError(f"{purpose} needs the extra 'parquet'. Try: pip install 'evenedit[parquet]'") from None
     return duckdb.connect(config={"threads": 1})
 
 
 def name_of(path: Path) -> str:
-    """A file as DuckDB takes it, which would read a name with * or [ as a pattern."""
+    """Return a file name for DuckDB, with * and [ escaped, which are patterns to it."""
     return glob.escape(str(path))
 
 
 def open_parquet(database: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
-    """A parquet file, of which only columns and types are read yet."""
+    """Open a parquet file; only columns and types are read."""
     import duckdb
 
     try:

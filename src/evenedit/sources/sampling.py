@@ -1,4 +1,4 @@
-"""Drawing images from a dataset, cell by cell: reproducible from the seeds, no image twice, damaged ones left out."""
+"""Draw images from a dataset, cell by cell: reproducible from the seeds, without repetition or damaged files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenedit.sources.dataset import Dataset, Labelled, picture
 
 @dataclass(slots=True)
 class DrawnPools:
-    """What was drawn, and what was left out on the way."""
+    """Drawn images, and those that were skipped."""
 
     drawn: dict[tuple[int, str], Labelled] = field(default_factory=dict)
     """By the seed's position and the cell, seed by seed in the grid's order."""
@@ -29,7 +29,7 @@ class DrawnPools:
 
 
 def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> DrawnPools:
-    """One image per seed and cell, without replacement over the seeds.
+    """Draw one image per seed and cell, without replacement over the seeds.
 
     A seed's image of a cell is the one that comes first when the cell's images are ordered by a hash of seed and
     origin: it depends on nothing else in the dataset, and the next in order takes the place of a damaged one.
@@ -66,8 +66,8 @@ def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> DrawnP
                 drawing.repeated.append(face.origin)
         if not bad & {face.at for face in drawing.drawn.values()}:
             break
-    kept = {face.at for face in drawing.drawn.values()}
-    drawing.content = {at: content for at, content in drawing.content.items() if at in kept}
+    drawn = {face.at for face in drawing.drawn.values()}
+    drawing.content = {at: content for at, content in drawing.content.items() if at in drawn}
     return drawing
 
 

@@ -1,6 +1,7 @@
-"""Ratings → estimates: means, rates, gaps and deltas with honest intervals."""
+"""Compute estimates, intervals, tests and findings from ratings."""
 
-from evenedit.stats.analyse import KnownEffect, analyse
-from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.parts import StudyFacts
+from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
+from evenedit.stats.pipeline import analyse
 
-__all__ = ["AnalysisRules", "KnownEffect", "analyse"]
+__all__ = ["AnalysisRules", "KnownEffect", "StudyFacts", "analyse"]

@@ -11,28 +11,30 @@ PORTRAITS, RATED = "portraits", "rated"
 """What the counts begin with."""
 
 
-def makeup(table: RatingTable) -> dict[str, int]:
-    """`portraits.<factor>.<label>`, and where people rated: `rated` edits, `rated.<column>.<value>`, `people`."""
+def sample_composition(table: RatingTable) -> dict[str, int]:
+    """Return sizes by key: `portraits.<factor>.<label>`, `rated`, `rated.<column>.<value>` and `people`."""
     edits = table.edits
-    alone = edits[edits["experiment"] != Experiment.STEREOTYPE]
-    faces = alone.drop_duplicates("source_id")
-    found = {PORTRAITS: len(faces)} if len(faces) else {}
+    portraits = edits[edits["experiment"] != Experiment.STEREOTYPE]
+    faces = portraits.drop_duplicates("source_id")
+    sizes_by_key = {PORTRAITS: len(faces)} if len(faces) else {}
     for factor in table.factors:
         sizes = faces[factor.name].value_counts()
-        found |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        sizes_by_key |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
         unlabelled = int((faces[factor.name] == "").sum())
-        found |= {f"unlabelled.{factor.name}": unlabelled} if unlabelled else {}
+        sizes_by_key |= {f"unlabelled.{factor.name}": unlabelled} if unlabelled else {}
     people = table.of_kind(Kind.HUMAN)
     answered = np.any(table.values[people] > 0, axis=2)
     rated = edits[answered.any(axis=0)]
     if rated.empty:
-        return found
-    found |= {"people": int(answered.any(axis=1).sum()), RATED: len(rated)}
+        return sizes_by_key
+    sizes_by_key |= {"people": int(answered.any(axis=1).sum()), RATED: len(rated)}
     arms = rated["experiment"].astype(str) + "." + rated["condition"].astype(str)
-    found |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
-    found |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
+    sizes_by_key |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
+    sizes_by_key |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
     for factor in table.factors:
         sizes = rated[factor.name].value_counts()
-        found |= {f"{RATED}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        sizes_by_key |= {f"{RATED}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
     per_edit = answered.sum(axis=0)[answered.any(axis=0)]
-    return found | {f"{RATED}.by.{k}": int(n) for k, n in zip(*np.unique(per_edit, return_counts=True), strict=True)}
+    return sizes_by_key | {
+        f"{RATED}.by.{k}": int(n) for k, n in zip(*np.unique(per_edit, return_counts=True), strict=True)
+    }

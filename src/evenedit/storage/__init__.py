@@ -1,1 +1,1 @@
-"""The study's and the survey's databases: tables, migrations, locks, reading and writing."""
+"""Read and write the databases of a study and its survey."""

@@ -1,4 +1,4 @@
-"""Digests of what runs wrote into a study's database, to tell when something else wrote there."""
+"""Digests of the data that runs wrote into a study's database, to detect other changes."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ REQUESTS = "requests"
 
 
 def data_state(store: Store) -> dict[str, str]:
-    """A digest of each part: requests, sources, edits, replies and ratings by rater, measurements by version, runs."""
+    """Return the digest of each part: requests, sources, edits, replies and ratings, measurements, runs."""
     with store.begin() as db:
         return digests(_parts(db))
 
 
 def digests(parts: Parts) -> dict[str, str]:
-    """A digest of each part, whatever the order of its rows."""
+    """Return the digest of each part; the order of its rows does not matter."""
     return {name: _digest(rows) for name, rows in sorted(parts.items())}
 
 
 def replies_part(rater: str, revision: str) -> str:
-    """The name of a rater's replies under one revision."""
+    """Return the name of a rater's replies under one revision."""
     return f"replies of {rater} {revision}"
 
 
 def ratings_part(rater: str, revision: str) -> str:
-    """The name of a rater's answers under one revision."""
+    """Return the name of a rater's ratings under one revision."""
     return f"ratings of {rater} {revision}"
 
 
 def measurements_part(version: str) -> str:
-    """The name of what was measured by one version of the instruments."""
+    """Return the name of the measurements of one version of the instruments."""
     return f"measurements {version}"
 
 
-def altered(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """The parts that are no longer what they were."""
-    yield from (name for name, found in before.items() if after.get(name) != found)
+def changed_tables(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """Yield the parts whose digest has changed."""
+    yield from (name for name, digest in before.items() if after.get(name) != digest)
 
 
 def _parts(db: sa.Connection) -> dict[str, list[list[Any]]]:
@@ -66,8 +66,8 @@ def _parts(db: sa.Connection) -> dict[str, list[list[Any]]]:
     for row in db.execute(sa.select(schema.ratings)):
         parts.setdefault(ratings_part(row.rater, row.revision), []).append([row._mapping[c] for c in RATING])
     for row in db.execute(sa.select(schema.measurements)):
-        kept = [row.request_id, row.numbers, row.reasons]
-        parts.setdefault(measurements_part(row.version), []).append(kept)
+        values = [row.request_id, row.numbers, row.reasons]
+        parts.setdefault(measurements_part(row.version), []).append(values)
     for row in db.execute(sa.select(schema.runs)):
         parts[f"run {row.id}"] = [[row.started, row.provenance]]
     return parts

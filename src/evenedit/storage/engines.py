@@ -39,7 +39,7 @@ def sqlite_engine(path: Path) -> sa.Engine:
 
 def _refuse_damaged(path: Path) -> None:
     if path.stat().st_size == 0:
-        raise EvenEditError(f"the study's database {path} is empty (0 bytes), so a copy must have failed; {_ADVICE}")
+        raise EvenEditError(f"the study's database {path} is empty (0 bytes); a copy probably failed; {_ADVICE}")
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
             names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}

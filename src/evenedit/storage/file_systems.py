@@ -28,7 +28,7 @@ NETWORK = frozenset({*PLAIN, *(f"fuse.{name}" for name in FUSE)})
 
 
 def network_file_system(path: Path) -> str | None:
-    """The kind of network file system that a path lies on; None where it is a local one, or cannot be known."""
+    """Return the kind of network file system that holds a path; None if it is local or not known."""
     try:
         lines = MOUNTS.read_text("utf-8", errors="replace").splitlines()
     except OSError:
@@ -42,5 +42,5 @@ def network_file_system(path: Path) -> str | None:
 
 
 def journal_mode(path: Path) -> str:
-    """How SQLite keeps its journal for a database there: without a write-ahead log on a network file system."""
+    """Return SQLite's journal mode for a database: no write-ahead log on a network file system."""
     return "DELETE" if network_file_system(path) else "WAL"

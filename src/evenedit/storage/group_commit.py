@@ -82,14 +82,14 @@ class GroupCommit:
 
     def _commit(self, db: sa.Connection, group: Group) -> None:
         try:
-            results = self._together(db, group)
+            results = self._commit_all(db, group)
         except Exception:  # nothing is committed: who failed is found one by one
             self._one_by_one(db, group)
             return
         for (_, future), result in zip(group, results, strict=True):
             future.set_result(result)
 
-    def _together(self, db: sa.Connection, group: Group) -> list[Any]:
+    def _commit_all(self, db: sa.Connection, group: Group) -> list[Any]:
         with db.begin():
             return [work(db) for work, _ in group]
 

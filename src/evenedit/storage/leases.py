@@ -1,8 +1,8 @@
-"""Leases: which run works on what, so that any number of runs share one PostgreSQL study and nothing is made twice.
+"""Leases: which run works on what, so that runs can share one PostgreSQL study without repeating work.
 
-A lease has an owner and a deadline, by the database's clock. Its owner moves the deadline on while it lives; what a
-dead owner held comes back when the deadline has passed. Who gets a lease looks whether the work was done meanwhile:
-results are stored before their lease is given back.
+A lease has an owner and a deadline, by the database's clock. The owner extends the deadline while it runs; the leases
+of a dead owner are free when the deadline has passed. The next owner first checks whether the work is already done:
+results are stored before their lease is released.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TABLE = sa.Table(
 """No part of the study's record: it is made by the first run that shares a study. When none runs it is empty, but for
 leases of killed runs that had not expired yet; they mean nothing then."""
 LOOK = 0.5
-"""Seconds between looks at what other runs hold."""
+"""Seconds between checks of the leases of other runs."""
 NOW = sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Float)
 """The database's clock: machines' own may differ."""
 
@@ -43,14 +43,14 @@ class Leases:
     def __init__(self, engine: sa.Engine, seconds: float) -> None:
         self.owner = uuid4().hex
         self.seconds = seconds
-        """How long a lease lasts after its owner was last heard of."""
+        """How long a lease lasts after its owner's last heartbeat."""
         self._engine = engine
         with database_turn(engine, "leases"):
             TABLE.create(engine, checkfirst=True)
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Keep the leases of this run alive; give back at the end what is left of them, and clear what has expired."""
+        """Keep the leases of this run alive; at the end release them and delete expired ones."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), name="evenedit-leases", daemon=True)
         thread.start()
@@ -63,30 +63,30 @@ class Leases:
                 db.execute(TABLE.delete().where(sa.or_(TABLE.c.owner == self.owner, TABLE.c.until < NOW)))
 
     def claim(self, key: str) -> bool:
-        """Take the lease of a piece of work; False where another run has it."""
-        made = postgresql.insert(TABLE).values(key=key, owner=self.owner, until=NOW + self.seconds)
-        taken = made.on_conflict_do_update(
+        """Take the lease of a piece of work; return False if another run has it."""
+        insertion = postgresql.insert(TABLE).values(key=key, owner=self.owner, until=NOW + self.seconds)
+        statement = insertion.on_conflict_do_update(
             index_elements=["key"],
             set_={"owner": self.owner, "until": NOW + self.seconds},
             where=sa.or_(TABLE.c.until < NOW, TABLE.c.owner == self.owner),
         ).returning(TABLE.c.key)
         with self._engine.begin() as db:
-            return db.execute(taken).first() is not None
+            return db.execute(statement).first() is not None
 
     def release(self, keys: Iterable[str]) -> None:
-        """Give leases back."""
+        """Release leases."""
         wanted = list(keys)
         if wanted:
-            mine = TABLE.c.owner == self.owner
+            is_owner = TABLE.c.owner == self.owner
             with self._engine.begin() as db:
-                db.execute(TABLE.delete().where(mine, TABLE.c.key.in_(wanted)))
+                db.execute(TABLE.delete().where(is_owner, TABLE.c.key.in_(wanted)))
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
-        """Wait while other runs work on these, until some are free or none is left; return all that is left to do.
+        """Wait while other runs work on these, until one is free or none is left; return all that are left to do.
 
-        What is still held is in it too: whoever goes on with the free ones has to come back for the others.
+        This includes what other runs still hold: call again for those after working on the free ones.
         """
-        told = False
+        logged = False
         while open_ := left() & set(keys):
             held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
             with self._engine.connect() as db:
@@ -95,9 +95,9 @@ class Leases:
                 return now & open_
             if free:
                 continue
-            if not told:
-                log.info(f"{len(open_):,} are under way in other runs; waiting for them")
-                told = True
+            if not logged:
+                log.info(f"waiting for {len(open_):,} that other runs are working on")
+                logged = True
             time.sleep(LOOK)
         return set()
 
@@ -105,14 +105,14 @@ class Leases:
         while not over.wait(self.seconds / 4):
             try:
                 with self._engine.begin() as db:
-                    mine = TABLE.c.owner == self.owner
-                    db.execute(TABLE.update().where(mine).values(until=NOW + self.seconds))
+                    is_owner = TABLE.c.owner == self.owner
+                    db.execute(TABLE.update().where(is_owner).values(until=NOW + self.seconds))
             except sa.exc.SQLAlchemyError as error:  # the next beat may get through
                 log.info(f"the database did not answer a heartbeat: {str(error).splitlines()[0]}")
 
 
-class Unshared(Leases):
-    """For a database with one writer: everything is this run's."""
+class NoLeases(Leases):
+    """Leases for a database with one writer: all work belongs to this run."""
 
     shared = False
 
@@ -121,16 +121,16 @@ class Unshared(Leases):
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Nothing has to be kept alive."""
+        """Do nothing: there is nothing to keep alive."""
         yield
 
     def claim(self, key: str) -> bool:
-        """Nobody else wants it."""
+        """Return True: no other run can have it."""
         return True
 
     def release(self, keys: Iterable[str]) -> None:
-        """Nobody waits for them."""
+        """Do nothing: no other run waits."""
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
-        """There are no other runs."""
+        """Return the empty set: there are no other runs."""
         return set()

@@ -55,7 +55,7 @@ def database_lock(engine: sa.Engine, name: str, refusal: str, *, shared: bool = 
 
 @contextmanager
 def database_turn(engine: sa.Engine, name: str) -> Iterator[None]:
-    """Wait for a turn that one process at a time has in a PostgreSQL database; on SQLite do nothing."""
+    """Wait until no other process holds this turn in a PostgreSQL database; on SQLite do nothing."""
     if engine.dialect.name == "sqlite":
         yield
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 1
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 
 metadata = sa.MetaData()

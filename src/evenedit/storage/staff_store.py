@@ -1,6 +1,6 @@
-"""The file of what must stay secret: accounts of staff with their password hashes, and their sessions.
+"""The file of secrets: staff accounts with their password hashes, and their sessions.
 
-It stands beside the databases that can be passed on, and only its owner can read it.
+It is separate from the databases that can be shared, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StaffAccount:
     role: str
     hash: str
     """The argon2 hash of the password."""
-    made: float
+    created: float
     """When the account was made, in seconds since 1970."""
 
 
@@ -54,7 +54,7 @@ class StaffStore:
         self.path = folder / FILE
 
     def accounts(self) -> dict[str, StaffAccount]:
-        """Every account by name, in the order of the names."""
+        """Return the accounts by name, sorted."""
         if not self.path.exists():
             return {}
         with self._open() as db:
@@ -62,13 +62,13 @@ class StaffStore:
         return {row[0]: StaffAccount(*row) for row in rows}
 
     def checked(self) -> dict[str, StaffAccount]:
-        """Every account, after a look at the whole file; raises if it is empty or damaged."""
+        """Return the accounts after a check of the file; raise if it is empty or damaged."""
         if self.path.stat().st_size == 0:
-            raise self._unusable("it is empty (0 bytes), so a copy must have failed")
+            raise self._unusable("it is empty (0 bytes); a copy probably failed")
         with self._open() as db:
-            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise self._unusable(found)
+            (result,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if result != "ok":
+            raise self._unusable(result)
         return self.accounts()
 
     def save(self, account: StaffAccount) -> None:
@@ -77,11 +77,11 @@ class StaffStore:
             db.execute(
                 "INSERT INTO accounts VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (name) DO UPDATE SET role = excluded.role, hash = excluded.hash",
-                (account.name, account.role, account.hash, account.made),
+                (account.name, account.role, account.hash, account.created),
             )
 
     def remove(self, name: str) -> bool:
-        """Remove an account and end its sessions. Returns False if there was none."""
+        """Remove an account and end its sessions; return False if there was none."""
         with self._open() as db:
             db.execute("DELETE FROM sessions WHERE name = ?", (name,))
             return bool(db.execute("DELETE FROM accounts WHERE name = ?", (name,)).rowcount)
@@ -94,7 +94,7 @@ class StaffStore:
             db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", row)
 
     def session(self, token: str, now: float) -> StaffSession | None:
-        """The session of a token's digest, unless it has ended."""
+        """Return the session of a token's digest, unless it has ended."""
         if not self.path.exists():
             return None
         with self._open() as db:
@@ -109,7 +109,7 @@ class StaffStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose changes are on disk when it closes. The journal has the mode of the file."""
+        """Open a connection whose changes are on disk when it closes. The journal has the mode of the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, MODE))
         if self.path.stat().st_mode & 0o777 != MODE:
@@ -130,5 +130,5 @@ class StaffStore:
 
 
 def plain_name(name: str) -> str:
-    """A name as accounts have it: case and the form of letters do not matter."""
+    """Return a name as accounts store it, independent of case and Unicode form."""
     return unicodedata.normalize("NFKC", name).strip().lower()

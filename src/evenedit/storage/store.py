@@ -12,14 +12,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evenedit.core.errors import EvenEditError, Unfinished
+from evenedit.core.errors import EvenEditError, IncompleteError
 from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
 from evenedit.storage.engines import postgres_engine, sqlite_engine
 from evenedit.storage.integrity import damage, dangling
-from evenedit.storage.leases import Leases, Unshared
+from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.locks import database_lock, database_turn, file_lock
 from evenedit.storage.migrations import STUDY, bring_up_to_date
 
@@ -44,7 +44,7 @@ class BatchJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class StoredReply:
     """One rater's reply about one edit, ready to be stored."""
 
     request_id: str
@@ -88,7 +88,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Lock the study while a run writes to it; raise if another process runs it, here or on another machine.
 
-        A connection stays open meanwhile: SQLite tidies up whenever the last one is closed, which takes its time.
+        One connection stays open: SQLite checkpoints whenever the last one is closed, which is slow.
         """
         refusal = f"another process is running the study in {self.folder}; wait for it or stop it"
         with (
@@ -100,27 +100,27 @@ class Store:
 
     @contextmanager
     def running(self, lease: float) -> Iterator[Leases]:
-        """Lock the study for a run: alone on SQLite, beside any number of other runs on PostgreSQL.
+        """Lock the study for a run: exclusive on SQLite, shared with other runs on PostgreSQL.
 
-        Yields the run's leases, each good for `lease` seconds after the run was last heard of.
+        Yields the run's leases, each valid for `lease` seconds after the run's last heartbeat.
         """
         try:
             if self._engine.dialect.name == "sqlite":
                 with self.locked():
-                    yield Unshared()
+                    yield NoLeases()
                 return
-            refusal = "another process works on this study alone (a check, or anchors); wait for it or stop it"
+            refusal = "another process has exclusive use of this study (a check, or anchors); wait for it or stop it"
             leases = Leases(self._engine, lease)
             with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
                 yield leases
         except sa.exc.OperationalError as error:  # the server is gone, or the disk is full
-            raise Unfinished(
-                f"the study's database failed in the midst of the run: {str(error.orig).splitlines()[0]}",
-                "what was stored before is there; mend it, and the same command goes on",
+            raise IncompleteError(
+                f"the study's database failed during the run: {str(error.orig).splitlines()[0]}",
+                "all results so far are stored; repair the database, then rerun the command to resume",
             ) from None
 
     def one_by_one(self, name: str) -> AbstractContextManager[None]:
-        """Let one run at a time do something, the others wait; on SQLite there is only one run."""
+        """Let one run at a time do something while the others wait; SQLite has only one run."""
         return database_turn(self._engine, name)
 
     def start_run(self, provenance: Mapping[str, Any]) -> int:
@@ -139,23 +139,13 @@ class Store:
         self._upsert(schema.facts, [{"key": key, "value": value}])
 
     def try_writing(self) -> None:
-        """Begin to write and change nothing; raises if the database cannot be written."""
+        """Take the write lock and change nothing; raise if the database cannot be written."""
         with self._engine.connect() as db:
             if db.dialect.name == "sqlite":
                 db.exec_driver_sql("BEGIN IMMEDIATE")
             else:
-                db.execute(sa.select(schema.facts).where(schema.facts.c.key == "schema").with_for_update())
+                db.execute(sa.text(f"LOCK TABLE {schema.facts.name} IN ROW EXCLUSIVE MODE"))
             db.rollback()
-
-    def forget_fact(self, key: str) -> None:
-        """Delete a fact, so that no copy of the file holds it either: freed pages and the log are overwritten."""
-        with self._engine.connect() as db:
-            if db.dialect.name == "sqlite":
-                db.exec_driver_sql("PRAGMA secure_delete = ON")
-            db.execute(schema.facts.delete().where(schema.facts.c.key == key))
-            db.commit()
-            if db.dialect.name == "sqlite":
-                db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Save the portraits."""
@@ -194,7 +184,7 @@ class Store:
             {
                 "id": r.id,
                 "experiment": r.experiment.value,
-                "condition": r.condition,
+                "condition": str(r.condition),
                 "source_ids": list(r.source_ids),
                 "prompt_id": r.prompt_id,
                 "instruction": r.instruction,
@@ -221,7 +211,7 @@ class Store:
         ]
         self._upsert(schema.edits, rows)
 
-    def save_answers(self, answers: Sequence[Answered], run_id: int) -> None:
+    def save_answers(self, answers: Sequence[StoredReply], run_id: int) -> None:
         """Save replies and the ratings in them, in one transaction."""
         replies = [
             {
@@ -291,7 +281,7 @@ class Store:
             db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
     def end_job(self, tag: str, ending: str, *, cleaned: bool = True) -> None:
-        """Save that a batch job has ended, with the provider's word for how; not `cleaned`, it has files there yet."""
+        """Save that a batch job has ended, with the provider's word; unless `cleaned`, it still has files there."""
         with self._engine.begin() as db:
             row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
             db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
@@ -320,11 +310,11 @@ class Store:
             db.execute(schema.cases.delete().where(schema.cases.c.sample == sample))
 
     def damage(self) -> list[str]:
-        """What is damaged in the database, in the database's own words; nothing where all is well."""
+        """Return the database's own messages about damage; empty if it is intact."""
         return damage(self._engine, schema.metadata)
 
     def dangling(self) -> dict[str, int]:
-        """How many edits, ratings and measurements belong to no request, by table; they count nowhere."""
+        """Count the edits, ratings and measurements that belong to no request, by table; they are not used."""
         return dangling(self._engine)
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -349,7 +339,7 @@ class Store:
         return {
             r.id: Request(
                 Experiment(r.experiment),
-                Condition(r.condition),
+                Condition.parse(r.condition),
                 tuple(r.source_ids),
                 r.prompt_id,
                 r.instruction,
@@ -398,13 +388,6 @@ class Store:
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
-    def has_answers(self, rater: str, revision: str) -> bool:
-        """Return whether a rater has answered under a revision."""
-        query = sa.select(schema.replies.c.request_id).where(
-            schema.replies.c.rater == rater, schema.replies.c.revision == revision
-        )
-        return bool(self._rows(query.limit(1)))
-
     def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
         """Return how a rater's call about one edit ended, and in which run; None before it is made."""
         query = sa.select(schema.replies.c.status, schema.replies.c.run_id).where(
@@ -412,14 +395,14 @@ class Store:
             schema.replies.c.rater == rater,
             schema.replies.c.revision == revision,
         )
-        found = self._rows(query)
-        return (Status(found[0].status), found[0].run_id) if found else None
+        rows = self._rows(query)
+        return (Status(rows[0].status), rows[0].run_id) if rows else None
 
     def edit_of(self, request_id: str) -> tuple[Outcome, int] | None:
         """Return how an edit ended, and in which run; None before it is made."""
         query = sa.select(schema.edits.c.outcome, schema.edits.c.run_id).where(schema.edits.c.request_id == request_id)
-        found = self._rows(query)
-        return (Outcome(found[0].outcome), found[0].run_id) if found else None
+        rows = self._rows(query)
+        return (Outcome(rows[0].outcome), rows[0].run_id) if rows else None
 
     def failures(self, rater: str, revision: str) -> dict[str, str]:
         """Return why each of a rater's calls failed that did, by request id."""
@@ -538,10 +521,10 @@ class Store:
         columns = (schema.measurements.c.request_id, schema.measurements.c.version, schema.measurements.c.run_id)
         return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
 
-    def mark(self, *beside: str) -> tuple[int, ...]:
-        """Return numbers that change with every write to this database or to the SQLite files `beside` it."""
+    def mark(self, *other_files: str) -> tuple[int, ...]:
+        """Return numbers that change with each write to this database or to the SQLite files `other_files`."""
         if self._engine.dialect.name == "sqlite":
-            files = (self.folder / f"{name}{tail}" for name in (DATABASE, *beside) for tail in ("", "-wal"))
+            files = (self.folder / f"{name}{tail}" for name in (DATABASE, *other_files) for tail in ("", "-wal"))
             return tuple(number for file in files for number in _size_and_time(file))
         counted = sa.text("SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")
         with self._engine.connect() as db:
@@ -573,8 +556,8 @@ class Store:
         if db is not None:
             db.execute(statement, rows)
         else:
-            with self._engine.begin() as own:
-                own.execute(statement, rows)
+            with self._engine.begin() as connection:
+                connection.execute(statement, rows)
 
 
 def _size_and_time(file: Path) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The tables of the survey's database: participants, slots and answers, apart from the study's results.
+"""The tables of the survey's database: participants, slots and answers, separate from the study's results.
 
 On SQLite it is a file of its own (`survey.db`), so that a study's database can be passed on without anybody's id; on
 PostgreSQL its tables stand beside the study's.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 1
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 PREVIEW = "preview"
 """The platform of participants who never count."""
@@ -66,7 +66,7 @@ slots = sa.Table(
     sa.Column("expires", sa.Float),  # NULL: free, or kept for good by who submitted
     sa.UniqueConstraint("survey", "task", "number"),
 )
-shown = sa.Table(
+displayed = sa.Table(
     "survey_shown",
     metadata,
     sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
@@ -155,5 +155,5 @@ removals = sa.Table(
     sa.Column("actor", sa.String, nullable=False),
     sa.Column("note", sa.String, nullable=False),
 )
-OF_ONE_PERSON = (answers, shown, decisions, consents, profiles, profile_consents)
+OF_ONE_PERSON = (answers, displayed, decisions, consents, profiles, profile_consents)
 """What is stored of a participant beside their row and their slot; all of it is deleted with them."""

@@ -110,7 +110,7 @@ class SurveyStore:
         return lambda db, values: db.exec_driver_sql(text, tuple(values[name] for name in names))
 
     def damage(self) -> list[str]:
-        """What is damaged in the database, in the database's own words; nothing where all is well."""
+        """Return the database's own messages about damage; empty if it is intact."""
         return damage(self._reader, tables.metadata)
 
     def fact(self, key: str) -> str | None:
@@ -119,14 +119,16 @@ class SurveyStore:
         return None if row is None else str(row.value)
 
     def try_writing(self) -> None:
-        """Take the lock of a write and change nothing; raises if the database cannot be written.
+        """Take the write lock and change nothing; raise if the database cannot be written.
 
-        A file that was moved away or replaced can be written still, but nobody will find it there.
+        A file that was moved away or replaced could still be written, but the data would be lost.
         """
         if self._file and self._file != _identity(self._folder / tables.DATABASE):
-            raise EvenEditError(f"{self._folder / tables.DATABASE} is not the file that was opened; start again")
-        mine = sa.select(tables.facts.c.key).where(tables.facts.c.key == "key").with_for_update()
-        self.later(lambda db: db.execute(mine).scalar_one()).result(timeout=10)
+            raise EvenEditError(
+                f"{self._folder / tables.DATABASE} is no longer the file that was opened; restart the server"
+            )
+        query = sa.select(tables.facts.c.key).where(tables.facts.c.key == "key").with_for_update()
+        self.later(lambda db: db.execute(query).scalar_one()).result(timeout=10)
 
     @property
     def key(self) -> bytes:
@@ -162,22 +164,22 @@ def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[
 
 def _refusal(folder: Path) -> str:
     return (
-        f"another process has the survey in {folder} open; SQLite takes one at a time. "
+        f"another process has the survey in {folder} open; SQLite allows one at a time. "
         "Use the admin pages of the running server, stop it, or set [store] url to a PostgreSQL database"
     )
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """What tells a file from another of the same name; raises if there is none."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    """Return the device and inode of a file; raise if there is none."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _refuse_empty(path: Path) -> None:
     """Refuse a file of 0 bytes, which SQLite takes for a new database: the survey would begin anew, with a new key."""
     if path.stat().st_size == 0:
         raise EvenEditError(
-            f"the survey's database {path} is empty (0 bytes), so a copy must have failed; restore it from a backup, "
+            f"the survey's database {path} is empty (0 bytes); a copy probably failed; restore it from a backup, "
             "or move it away to begin the survey again (with other pseudonyms and invitations)"
         )
 

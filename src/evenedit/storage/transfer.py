@@ -12,22 +12,22 @@ from evenedit.core.errors import EvenEditError
 from evenedit.storage.migrations import History, bring_up_to_date
 
 AT_ONCE = 2000
-"""Rows that are copied together."""
+"""Rows per insert."""
 
 
 def sqlite_engine(path: Path) -> sa.Engine:
-    """An SQLite file, opened as it is."""
+    """Open an SQLite file without changing its settings."""
     return sa.create_engine(f"sqlite:///{path}", poolclass=NullPool)
 
 
 def counts(engine: sa.Engine, history: History) -> dict[str, int]:
-    """The number of rows of each table."""
+    """Count the rows of each table."""
     with engine.connect() as db:
         return {table.name: _count(db, table) for table in history.metadata.sorted_tables}
 
 
 def copy_rows(source: sa.Engine, target: sa.Engine, history: History) -> dict[str, int]:
-    """Copy every row into a database that holds no study yet; all or nothing. Returns the number of rows by table.
+    """Copy all rows into a database that holds no study, in one transaction; return their number by table.
 
     The source is read as it was at one moment, whatever is written to it meanwhile.
     """
@@ -38,9 +38,9 @@ def copy_rows(source: sa.Engine, target: sa.Engine, history: History) -> dict[st
             old.exec_driver_sql("BEGIN")
         new.execute(sa.delete(history.facts))  # among them a new key: the survey keeps its own
         copied = {table.name: _copy(old, new, table) for table in history.metadata.sorted_tables}
-        found = {table.name: _count(new, table) for table in history.metadata.sorted_tables}
-        if found != copied:
-            raise EvenEditError(f"rows were lost on the way: {copied} were read and {found} are there; nothing is kept")
+        counted = {table.name: _count(new, table) for table in history.metadata.sorted_tables}
+        if counted != copied:
+            raise EvenEditError(f"rows were lost: {copied} were read and {counted} were written; nothing was changed")
         old.rollback()
     return copied
 
@@ -53,7 +53,7 @@ def _refuse_used(db: sa.Connection, history: History) -> None:
     used = [t.name for t in history.metadata.sorted_tables if t is not history.facts and _count(db, t)]
     if used:
         raise EvenEditError(
-            f"the database to copy to holds a {history.name} already (rows in {', '.join(used)}); name an empty one"
+            f"the target database already holds a {history.name} (rows in {', '.join(used)}); name an empty database"
         )
 
 

@@ -1,1 +1,1 @@
-"""A study as its users handle it: the front door, and everything that opens one."""
+"""Open a study and compute its results."""

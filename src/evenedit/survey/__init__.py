@@ -1,1 +1,1 @@
-"""The survey: who is asked, what they are shown, and what they answer."""
+"""Collect ratings from human participants."""

@@ -64,7 +64,7 @@ class SurveyAdmin:
         self.database = service.database
 
     def progress(self) -> list[TaskProgress]:
-        """Every task with its pages and slots."""
+        """Return all tasks with their pages and slots."""
         pages: dict[tuple[int, int], dict[str, int]] = {}
         query = sa.select(items.c.survey, items.c.task, items.c.kind, sa.func.count().label("count"))
         for r in self.database.rows(query.group_by(items.c.survey, items.c.task, items.c.kind)):
@@ -94,23 +94,23 @@ class SurveyAdmin:
         ]
 
     def people(self) -> list[ParticipantStatus]:
-        """Every participant, with the quality of their answers under the study's rules; previews are none."""
+        """Return all participants except previews, with the quality of their answers under the study's rules."""
         known = {q.rater: q for q in people.qualities(people.read(self.database), self._service.section)}
         return self._statuses(participants.c.platform != PREVIEW, known)
 
     def previews(self) -> list[ParticipantStatus]:
-        """Every preview."""
+        """Return all previews."""
         return self._statuses(participants.c.platform == PREVIEW, {})
 
     def _statuses(self, which: sa.ColumnElement[bool], known: Mapping[str, Quality]) -> list[ParticipantStatus]:
-        given = (
+        answered = (
             sa.select(answers.c.participant, sa.func.count().label("count")).group_by(answers.c.participant).subquery()
         )
         query = (
-            sa.select(participants, slots.c.id.label("slot_id"), given.c.count.label("given"))
+            sa.select(participants, slots.c.id.label("slot_id"), answered.c.count.label("given"))
             .select_from(participants)
             .outerjoin(slots, slots.c.participant == participants.c.id)
-            .outerjoin(given, given.c.participant == participants.c.id)
+            .outerjoin(answered, answered.c.participant == participants.c.id)
             .where(which)
             .order_by(participants.c.id)
         )
@@ -134,12 +134,12 @@ class SurveyAdmin:
         ]
 
     def taken_part(self, survey: int) -> int:
-        """How many people have arrived for a survey; previews are none."""
-        here = sa.and_(participants.c.survey == survey, participants.c.platform != PREVIEW)
-        return int(self.database.rows(sa.select(sa.func.count()).select_from(participants).where(here))[0][0])
+        """Return how many people have arrived for a survey, without previews."""
+        arrivals = sa.and_(participants.c.survey == survey, participants.c.platform != PREVIEW)
+        return int(self.database.rows(sa.select(sa.func.count()).select_from(participants).where(arrivals))[0][0])
 
     def endings(self) -> dict[str, int]:
-        """How many visits ended in each way; "" for those in progress. Previews are not counted."""
+        """Count visits by ending; "" for those in progress. Previews are not counted."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
         return {r.ending or "": r.count for r in self.database.rows(query.where(participants.c.platform != PREVIEW))}
 
@@ -164,20 +164,20 @@ class SurveyAdmin:
 
     def withdraw_external(self, platform: str, participant: str, actor: str) -> int:
         """Erase a person by their id on the platform, in every survey; returns the number of visits erased."""
-        mine = sa.select(participants.c.pseudonym).where(
+        query = sa.select(participants.c.pseudonym).where(
             participants.c.platform == platform, participants.c.external == participant
         )
-        found = [r.pseudonym for r in self.database.rows(mine)]
-        for pseudonym in found:
+        pseudonyms = [r.pseudonym for r in self.database.rows(query)]
+        for pseudonym in pseudonyms:
             self.withdraw(pseudonym, actor)
-        return len(found)
+        return len(pseudonyms)
 
     def note(self, actor: str, action: str, detail: Mapping[str, Any] | None = None) -> None:
         """Add a line to the survey's log."""
         self.database.write(lambda db: note(db, self._service.clock(), actor, action, detail or {}))
 
     def log(self, limit: int = 200) -> list[dict[str, Any]]:
-        """The last lines of the survey's log, newest first."""
+        """Return the last lines of the survey's log, newest first."""
         return [dict(r._mapping) for r in self.database.rows(sa.select(log).order_by(log.c.id.desc()).limit(limit))]
 
     def _row(self, db: sa.Connection, pseudonym: str) -> Any:

@@ -42,11 +42,11 @@ def _lay_out_survey(
     name: str,
     db: sa.Connection,
 ) -> None:
-    here = participants.c.survey == survey
-    arrived = sa.select(sa.func.count()).select_from(participants).where(here, participants.c.platform != PREVIEW)
+    in_survey = participants.c.survey == survey
+    arrived = sa.select(sa.func.count()).select_from(participants).where(in_survey, participants.c.platform != PREVIEW)
     if db.execute(arrived).scalar_one():
         return
-    previews.remove(db, here)
+    previews.remove(db, in_survey)
     pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed)
     db.execute(sa.delete(slots).where(slots.c.survey == survey))
     db.execute(sa.delete(items).where(items.c.survey == survey))

@@ -14,7 +14,7 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.ratings.profiles import RaterProfiles
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.survey_schema import PREVIEW, answers, items, participants, shown, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, displayed, items, participants, slots
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.profiles import rater_profiles
 from evenedit.survey.quality import COLUMNS, Quality, assess
@@ -28,12 +28,12 @@ PAIRED = {question.id for question in PAIRWISE}
 
 
 def exists(folder: Path, url: str | None) -> bool:
-    """Whether the study has a survey database."""
+    """Return True if the study has a survey database."""
     return url is not None or (folder / tables.DATABASE).exists()
 
 
 def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
-    """Every answer of every participant, one row each; previews are none.
+    """Return all answers of all participants, one row each, without previews.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
     baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a slot of the study, or imported.
@@ -51,8 +51,8 @@ def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
             items.c.kind,
             items.c.outputs,
             items.c.expected,
-            shown.c.place,
-            shown.c.swapped,
+            displayed.c.place,
+            displayed.c.swapped,
             answers.c.slot,
             answers.c.question,
             answers.c.value,
@@ -62,10 +62,10 @@ def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
         .select_from(answers)
         .join(participants, participants.c.id == answers.c.participant)
         .join(items, items.c.id == answers.c.item)
-        .join(shown, sa.and_(shown.c.participant == participants.c.id, shown.c.item == items.c.id))
+        .join(displayed, sa.and_(displayed.c.participant == participants.c.id, displayed.c.item == items.c.id))
         .outerjoin(slots, slots.c.participant == participants.c.id)
         .where(participants.c.platform != PREVIEW)
-        .order_by(participants.c.id, shown.c.place, answers.c.slot, answers.c.question)
+        .order_by(participants.c.id, displayed.c.place, answers.c.slot, answers.c.question)
     )
     if survey is not None:
         query = query.where(participants.c.survey == survey)
@@ -111,21 +111,21 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
-    """The quality of every rater, survey by survey. Gold items count only where the right answer is known."""
+    """Return the quality of all raters, survey by survey. Gold items count only if the right answer is known."""
     known = frame.assign(low=frame["low"].astype(float), high=frame["high"].astype(float))
     known = known[~((known["kind"] == GOLD) & known["low"].isna())]
     return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
 
 
 def people_frame(file: StudyFile, database: SurveyStore) -> tuple[pd.DataFrame, list[Quality]]:
-    """Every answer, and the quality of every rater under the study's rules."""
+    """Return all answers, and the quality of all raters under the study's rules."""
     section = file.sections.survey or SurveySection()
     frame = read(database)
     return frame, qualities(frame, section)
 
 
 def counted_answers(frame: pd.DataFrame, quality: Sequence[Quality]) -> pd.DataFrame:
-    """The answers about cases that count: without those of the people whom the study's rules exclude."""
+    """Return the answers about cases, without those of people whom the study's rules exclude."""
     excluded = {q.rater for q in quality if q.excluded}
     frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
     counted = frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")
@@ -142,7 +142,7 @@ class PeopleRatings:
 
     @cached_property
     def _read(self) -> tuple[pd.DataFrame, RaterProfiles | None]:
-        """Each answer that counts (rater, survey, output, question, value), and what may be shown of who gave them."""
+        """The answers that count (rater, survey, output, question, value), and what may be shown of who gave them."""
         folder, url, section = self._file.folder, self._file.sections.store.url, self._file.sections.survey
         if section is None or not exists(folder, url):
             return pd.DataFrame(columns=["rater", "survey", "output", "question", "value"]), None
@@ -159,7 +159,7 @@ class PeopleRatings:
 
     @property
     def profiles(self) -> RaterProfiles | None:
-        """What may be shown of the people who rated; None where nothing is known."""
+        """The publishable profiles of the raters; None if there are none."""
         return self._read[1]
 
     @property
@@ -168,7 +168,7 @@ class PeopleRatings:
         return sorted(map(str, self._answers["rater"].unique()))
 
     def ratings(self) -> Iterator[Rating]:
-        """Every answer that counts."""
+        """Return all answers that count."""
         rows = self._answers
         for rater, output, question, value in zip(
             rows["rater"], rows["output"], rows["question"], rows["value"], strict=True

@@ -59,8 +59,8 @@ class Browser:
         self._connection.request(method, f"{url.path}?{url.query}".rstrip("?"), body, headers)
         answer = self._connection.getresponse()
         content = answer.read()
-        for given in answer.headers.get_all("Set-Cookie", ()):
-            self._cookies |= {name: morsel.value for name, morsel in SimpleCookie(given).items()}
+        for cookie in answer.headers.get_all("Set-Cookie", ()):
+            self._cookies |= {name: morsel.value for name, morsel in SimpleCookie(cookie).items()}
         if answer.status == 303:
             return self._ask("GET", str(answer.headers["Location"]))
         return Page(answer.status, url.path, content)

@@ -25,7 +25,7 @@ class ConsentText:
 
     @property
     def version(self) -> str:
-        """Names the text; another word is another version."""
+        """The digest of the text, which changes with any change of the text."""
         return digest([self.language, self.text])[:12]
 
 
@@ -48,18 +48,18 @@ def keep_consent(db: sa.Connection, insert: Any, participant: int, text: Consent
 
 
 def versions(database: SurveyStore) -> list[ConsentVersion]:
-    """Every version that somebody was shown and decided about, oldest first, with who agreed; previews do not count.
+    """Return all text versions that somebody decided about, oldest first, with the number who agreed, without previews.
 
-    Those of the questionnaire are among them.
+    Texts of the questionnaire are included.
     """
-    apart = sa.select(profile_consents.c.participant, profile_consents.c.version).where(profile_consents.c.agreed)
-    given = sa.select(consents.c.participant, consents.c.version).union(apart).subquery()
+    in_profile = sa.select(profile_consents.c.participant, profile_consents.c.version).where(profile_consents.c.agreed)
+    agreed = sa.select(consents.c.participant, consents.c.version).union(in_profile).subquery()
     counted = sa.case((participants.c.platform != PREVIEW, 1), else_=0)
     query = (
         sa.select(consent_texts, sa.func.coalesce(sa.func.sum(counted), 0).label("people"))
         .select_from(
-            consent_texts.outerjoin(given, given.c.version == consent_texts.c.version).outerjoin(
-                participants, participants.c.id == given.c.participant
+            consent_texts.outerjoin(agreed, agreed.c.version == consent_texts.c.version).outerjoin(
+                participants, participants.c.id == agreed.c.participant
             )
         )
         .group_by(*consent_texts.c)
@@ -69,20 +69,20 @@ def versions(database: SurveyStore) -> list[ConsentVersion]:
 
 
 def missing(section: SurveySection) -> list[str]:
-    """What a board asks for and the study file does not say, one line each."""
+    """Return the keys that an ethics board requires and the study file lacks."""
     ethics, pay = section.ethics, section.pay
-    found = [f"survey.ethics.{name}" for name in (*FACTS, "keep_until") if not getattr(ethics, name)]
+    keys = [f"survey.ethics.{name}" for name in (*FACTS, "keep_until") if not getattr(ethics, name)]
     first = section.languages[0]
     if not ethics.pages.get(first) and not ethics.purpose:
-        found.append("survey.ethics.purpose")
+        keys.append("survey.ethics.purpose")
     for language in section.languages[1:]:
         if not ethics.pages.get(language):
-            found += [f"survey.ethics.translations.{language}.{name}" for name in _untranslated(ethics, language)]
-    return found + [f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if not pay.says(name)]
+            keys += [f"survey.ethics.translations.{language}.{name}" for name in _untranslated(ethics, language)]
+    return keys + [f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if not pay.says(name)]
 
 
 def _untranslated(ethics: EthicsSection, language: str) -> list[str]:
-    """The texts that are said in the survey's first language and not in this one, and the purpose if it is not."""
+    """Return the texts that exist in the survey's first language and not in this one; always require the purpose."""
     texts = translation(ethics, language)
     return [
         name
@@ -92,11 +92,11 @@ def _untranslated(ethics: EthicsSection, language: str) -> list[str]:
 
 
 def translation(ethics: EthicsSection, language: str) -> EthicsTexts | None:
-    """The texts in another language than the survey's first."""
+    """Return the texts in another language than the survey's first."""
     return next((texts for code, texts in ethics.translations.items() if code == language), None)
 
 
 def purpose(ethics: EthicsSection, language: str, first: str) -> str:
-    """What the study is for, in a language; empty where that is not said."""
+    """Return the purpose of the study in a language; empty if there is none."""
     translated = translation(ethics, language)
     return (translated.purpose if translated else "") or (ethics.purpose if language == first else "")

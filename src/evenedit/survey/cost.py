@@ -48,12 +48,12 @@ class SurveyBudget:
 
     @property
     def tasks(self) -> int:
-        """All tasks."""
+        """The number of tasks."""
         return sum(part.tasks for part in self.parts)
 
     @property
     def people(self) -> int:
-        """All participants."""
+        """The number of participants."""
         return sum(part.people for part in self.parts)
 
     @property
@@ -94,7 +94,7 @@ class SurveyBudget:
 
 
 def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudget:
-    """The plan of a study's own surveys; `available` is the largest number of cases by survey."""
+    """Return the plan of a study's surveys; `available` is the largest number of cases by survey."""
     parts = tuple(
         Part(
             f"survey {survey}",
@@ -109,8 +109,8 @@ def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudg
     return SurveyBudget(parts, section.pay, tuple(notes))
 
 
-def preset(name: str, *, gold: bool = True) -> SurveyBudget:
-    """The plan of the paper, or of the human-evaluation plan 002."""
+def preset(name: str) -> SurveyBudget:
+    """Return the plan of the paper, or of the human-evaluation plan 002 with or without gold items."""
     if name == "paper-prolific":
         pay = PaySection(per_task=3.0, minutes_per_task=27.5)
         notes = (
@@ -118,8 +118,8 @@ def preset(name: str, *, gold: bool = True) -> SurveyBudget:
             "the paper also says 12.00 per hour; its own numbers give 6.55, and 12.00 would be 5.50 a task",
         )
         return SurveyBudget((Part("survey 1: 500 pairs", 500, 50),), pay, notes)
-    if name == "plan-002":
-        each = 4 if gold else 0
+    if name in ("plan-002", "plan-002-no-gold"):
+        each = 4 if name == "plan-002" else 0
         parts = tuple(
             Part(f"{title}: {items} images", items, 40, gold=each)
             for title, items in (("diagnosis", 504), ("mitigation", 336), ("stereotype", 100))

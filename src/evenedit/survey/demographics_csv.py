@@ -64,28 +64,28 @@ def import_profiles(
             "Try: [survey.questionnaire] from_platform = true"
         )
     records = list(_records(path, questions))
-    found = ImportedProfiles(rows=len(records))
+    imported = ImportedProfiles(rows=len(records))
     may, may_sensitive = agreed(database, PLATFORM)
 
     def work(db: sa.Connection) -> None:
-        ours = db.execute(sa.select(participants.c.id, participants.c.external).where(participants.c.external.in_(
+        known = db.execute(sa.select(participants.c.id, participants.c.external).where(participants.c.external.in_(
             [person for person, _ in records]
         ))).all()  # fmt: skip
         by_person: dict[str, list[int]] = {}
-        for row in ours:
+        for row in known:
             by_person.setdefault(row.external, []).append(row.id)
         now = time.time()
         for person, record in records:
             if person not in by_person:
-                found.strangers += 1
+                imported.strangers += 1
             for participant in by_person.get(person, ()):
-                _keep(db, participant, record, questions, now, found, consented, may, may_sensitive)
+                _keep(db, participant, record, questions, now, imported, consented, may, may_sensitive)
 
     database.write(work)
     database.forget_erased()
-    detail = {"file": path.name, "rows": found.rows, "people": found.people}
+    detail = {"file": path.name, "rows": imported.rows, "people": imported.people}
     database.write(lambda db: note(db, time.time(), actor, "imported demographics", detail))
-    return found
+    return imported
 
 
 def _keep(
@@ -94,21 +94,21 @@ def _keep(
     record: Mapping[str, str],
     questions: tuple[ProfileQuestion, ...],
     now: float,
-    found: ImportedProfiles,
+    imported: ImportedProfiles,
     consented: bool,
     may: set[int],
     may_sensitive: set[int],
 ) -> None:
     """Replace what is stored of one participant by what the export says, as far as they agreed."""
-    mine = sa.and_(profiles.c.participant == participant, profiles.c.origin == PLATFORM)
-    db.execute(sa.delete(profiles).where(mine))
-    found.revoked += REVOKED in record.values()
-    found.expired += EXPIRED in record.values()
+    from_platform = sa.and_(profiles.c.participant == participant, profiles.c.origin == PLATFORM)
+    db.execute(sa.delete(profiles).where(from_platform))
+    imported.revoked += REVOKED in record.values()
+    imported.expired += EXPIRED in record.values()
     if not consented and participant not in may:
-        found.unasked += 1
+        imported.unasked += 1
         return
     sensitive = consented or participant in may_sensitive
-    found.without_sensitive += not sensitive and any(q.sensitive for q in questions)
+    imported.without_sensitive += not sensitive and any(q.sensitive for q in questions)
     rows = [
         {"participant": participant, "question": q.id, "origin": PLATFORM, "at": now, **stored}
         for q in questions
@@ -116,11 +116,11 @@ def _keep(
     ]
     if rows:
         db.execute(sa.insert(profiles), rows)
-    found.people += any(row["value"] is not None for row in rows)
+    imported.people += any(row["value"] is not None for row in rows)
 
 
 def _stored(value: str, question: ProfileQuestion) -> dict[str, Any] | None:
-    """A value of the export as it is stored; None for nothing."""
+    """Return a value of the export as it is stored; None if it is empty."""
     if value == REVOKED:
         return {"value": None, "state": ProfileState.REVOKED}
     if value == EXPIRED:
@@ -133,7 +133,7 @@ def _stored(value: str, question: ProfileQuestion) -> dict[str, Any] | None:
 
 
 def _records(path: Path, questions: tuple[ProfileQuestion, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every row of the export: the person's id, and the values by column."""
+    """Yield the rows of the export: the person's id, and the values by column."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)

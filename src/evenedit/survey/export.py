@@ -1,4 +1,4 @@
-"""Export the ratings as pseudonymised CSV and Parquet tables. A platform's ids never leave the database."""
+"""Export the ratings as pseudonymised CSV tables. A platform's ids never leave the database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pandas as pd
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
-from evenedit.core.parquet import to_parquet
-from evenedit.core.records import Condition, Request
+from evenedit.core.records import ConditionKind, Request
 from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS, Factor
 from evenedit.storage.store import Store
@@ -25,15 +24,15 @@ from evenedit.survey.tasks import CASE
 
 _REPLACED = {q.id: q.replaces for q in QUESTIONS.values() if q.replaces}
 _CHOICES = {
-    PREFERENCE.id: (Condition.BASELINE.value, "mitigated", "same"),
-    APPROPRIATE.id: (Condition.BASELINE.value, "mitigated", "same"),
+    PREFERENCE.id: (ConditionKind.BASELINE.value, "mitigated", "same"),
+    APPROPRIATE.id: (ConditionKind.BASELINE.value, "mitigated", "same"),
     ROLE.id: ("male", "female", "unclear"),
     "stereotype": QUESTIONS["stereotype"].labels,
 }
 
 
 def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, bytes]:
-    """Every table by file name.
+    """Return all tables by file name.
 
     ratings: one row per person and output, in the columns that `evenedit analyze --ratings` reads; choices: surveys 2
     and 3, one row per answer; quality: one row per person; participants: how many people gave which answer about
@@ -51,8 +50,7 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     if section := file.sections.survey:
         known = rater_profiles(section, database, counted_answers(frame, quality))
         tables |= {"participants": participants_frame(known)} if known else {}
-    out = {f"{name}.csv": as_csv(table) for name, table in tables.items()}
-    return out | {f"{name}.parquet": to_parquet(table) for name, table in tables.items()}
+    return {f"{name}.csv": as_csv(table) for name, table in tables.items()}
 
 
 def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) -> list[Path]:
@@ -88,7 +86,7 @@ class _Describe:
         labels = self._sources[request.source_ids[0]].attributes if single else {}
         return {
             "experiment": request.experiment.value,
-            "condition": request.condition,
+            "condition": str(request.condition),
             "editor": request.editor,
             "source_id": "+".join(request.source_ids),
             **{f.name: labels.get(f.name, "") for f in self.factors},
@@ -126,12 +124,12 @@ def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
     rows = []
     for (_, _, output), part in frame.groupby(["rater", "item", "output"], sort=False):
         first = next(part.itertuples())
-        given = {_REPLACED.get(q, q): v for q, v in zip(part["question"], part["value"], strict=True)}
-        alone = first.mitigated == ""
+        values = {_REPLACED.get(q, q): v for q, v in zip(part["question"], part["value"], strict=True)}
+        single = first.mitigated == ""
         rows.append(
             describe(first, str(output))
-            | {axis: given.get(axis) for axis in AXES}
-            | {"duration_ms": int(part["milliseconds"].max()), "shown_first": alone or first.slot == "A"}
+            | {axis: values.get(axis) for axis in AXES}
+            | {"duration_ms": int(part["milliseconds"].max()), "shown_first": single or first.slot == "A"}
         )
     return pd.DataFrame(rows, columns=_rating_columns(describe.factors)).astype(dict.fromkeys(AXES, "Int64"))
 
@@ -139,11 +137,11 @@ def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
 def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
     rows = []
     for row in frame.itertuples():
-        given: Any = row
+        answer: Any = row
         rows.append(
-            describe(given, given.output or given.baseline)
-            | {"question": given.question, "answer": _CHOICES[given.question][given.value - 1]}
-            | {"mitigated_id": given.mitigated, "duration_ms": given.milliseconds}
+            describe(answer, answer.output or answer.baseline)
+            | {"question": answer.question, "answer": _CHOICES[answer.question][answer.value - 1]}
+            | {"mitigated_id": answer.mitigated, "duration_ms": answer.milliseconds}
         )
     return pd.DataFrame(rows, columns=_choice_columns(describe.factors))
 

@@ -17,18 +17,18 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Request
+from evenedit.core.records import ConditionKind, Request
 from evenedit.protocol import AXES, QUESTIONS, level_code
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import answers, items, participants, shown
+from evenedit.storage.survey_schema import answers, displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.answers import IMPORTED
 from evenedit.survey.tasks import CASE
 from evenedit.survey.visits import VisitEnding, VisitStage
 
-SHOWN = 20
+MOST_LISTED = 20
 """At most this many bad rows are listed."""
-CONDITIONS = {"edited": Condition.BASELINE, "preserved": Condition.FEATURE, "mitigated": Condition.FEATURE}
+CONDITIONS = {"edited": ConditionKind.BASELINE, "preserved": ConditionKind.FEATURE, "mitigated": ConditionKind.FEATURE}
 """Names of the two outputs of a case in the authors' files."""
 _NUMBERED = re.compile(r"(Input|Answer)\.(\w+?)_(\d+)\Z")
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
@@ -68,25 +68,25 @@ def read(
 
     `editors` maps the names a file uses to editors of the study.
     """
-    found = Imported()
-    rows = list(_rows(path, file, store, editors, found))
-    if found.problems:
-        more = len(found.problems) - SHOWN
-        raise EvenEditError(*found.problems[:SHOWN], *([f"and {more} more"] if more > 0 else []))
+    imported = Imported()
+    rows = list(_rows(path, file, store, editors, imported))
+    if imported.problems:
+        more = len(imported.problems) - MOST_LISTED
+        raise EvenEditError(*imported.problems[:MOST_LISTED], *([f"and {more} more"] if more > 0 else []))
     if not rows:
         raise EvenEditError(f"{path} has no ratings that can be used")
     pages = _pages(rows, store)
-    database.write(lambda db: _keep(db, database, pages, file, store, found))
-    detail = {"file": path.name, "raters": found.raters, "answers": found.answers}
+    database.write(lambda db: _keep(db, database, pages, file, store, imported))
+    detail = {"file": path.name, "raters": imported.raters, "answers": imported.answers}
     database.write(lambda db: note(db, time.time(), actor, "imported ratings", detail))
-    return found
+    return imported
 
 
 def _rows(
-    path: Path, file: StudyFile, store: Store, editors: Mapping[str, str], found: Imported
+    path: Path, file: StudyFile, store: Store, editors: Mapping[str, str], imported: Imported
 ) -> Iterator[ImportedRow]:
     find = _Finder(file, store, editors)
-    for line, record in _records(path, found):
+    for line, record in _records(path, imported):
         try:
             scores = {axis: _score(record.get(axis, ""), axis) for axis in AXES if record.get(axis, "") != ""}
             if not scores:
@@ -100,11 +100,11 @@ def _rows(
                 _flag(record.get("edited_shown_first") or record.get("shown_first") or ""),
             )
         except (EvenEditError, ValueError) as error:
-            found.problems.append(f"{path.name} line {line}: {error}")
+            imported.problems.append(f"{path.name} line {line}: {error}")
 
 
-def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]]:
-    """Every rating of a file, under the columns of a long CSV."""
+def _records(path: Path, imported: Imported) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the ratings of a file, under the columns of a long CSV."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -118,7 +118,7 @@ def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]
                 record = {k.strip(): (v or "").strip() for k, v in row.items() if k is not None and isinstance(v, str)}
                 if "WorkerId" in names:
                     if record.get("AssignmentStatus", "").lower() == "rejected":
-                        found.rejected += 1
+                        imported.rejected += 1
                         continue
                     yield from ((line, part) for part in _assignment(record))
                 else:
@@ -130,7 +130,7 @@ def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]
 
 
 def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The ratings in one Mechanical Turk assignment: Input.x and Answer.x, or Input.x_1, Answer.x_1, Input.x_2 …"""
+    """Yield the ratings of one Mechanical Turk assignment, from Input.x and Answer.x, or Input.x_1 and Answer.x_1."""
     parts: dict[str, dict[str, str]] = {}
     for name, value in record.items():
         numbered = _NUMBERED.match(name)
@@ -159,7 +159,7 @@ class _Finder:
             self._cells.setdefault(cell, []).append(source.id)
         self._known: dict[tuple[str, ...], list[str]] = {}
         for ident, r in self._requests.items():
-            key = (r.condition, r.editor, r.prompt_id, "+".join(r.source_ids))
+            key = (str(r.condition), r.editor, r.prompt_id, "+".join(r.source_ids))
             self._known.setdefault(key, []).append(ident)
 
     def __call__(self, record: Mapping[str, str]) -> str:
@@ -167,16 +167,16 @@ class _Finder:
             if record["request_id"] not in self._requests:
                 raise EvenEditError(f"the study has no request '{record['request_id']}'")
             return record["request_id"]
-        given = record.get("editor") or _needed(record, "model")
-        editor = self._editors.get(given, given)
+        name = record.get("editor") or _needed(record, "model")
+        editor = self._editors.get(name, name)
         named = _needed(record, "prompt_id")
         prompt = self._prompts.resolve_all([named])[named].id
-        version = record.get("condition") or record.get("version") or Condition.BASELINE
+        version = record.get("condition") or record.get("version") or ConditionKind.BASELINE
         condition = CONDITIONS.get(version, version)
         source = record.get("source_id") or self._cell(record)
         key = (condition, editor, prompt, source)
-        found = self._known.get(key, [])
-        seeded = [i for i in found if str(self._requests[i].seed) == record.get("seed", "")] or found
+        matches = self._known.get(key, [])
+        seeded = [i for i in matches if str(self._requests[i].seed) == record.get("seed", "")] or matches
         if len(seeded) != 1:
             what = "no such edit" if not seeded else f"{len(seeded)} such edits; give the seed or request_id"
             raise EvenEditError(f"the study has {what}: {' '.join(key)}")
@@ -210,22 +210,22 @@ def _pages(rows: list[ImportedRow], store: Store) -> list[_Page]:
         grouped.setdefault((row.rater, r.source_ids, r.prompt_id, r.editor, r.seed), {})[row.request] = row
     pages = []
     for key, members in grouped.items():
-        outputs = sorted(members, key=lambda ident: requests[ident].condition != Condition.BASELINE)
+        outputs = sorted(members, key=lambda ident: requests[ident].condition.kind is not ConditionKind.BASELINE)
         first = next(iter(members.values())).first
         pages.append(_Page(str(key[0]), tuple(outputs), len(outputs) == 2 and first is False, members))
     return pages
 
 
 def _keep(
-    db: sa.Connection, database: SurveyStore, pages: list[_Page], file: StudyFile, store: Store, found: Imported
+    db: sa.Connection, database: SurveyStore, pages: list[_Page], file: StudyFile, store: Store, imported: Imported
 ) -> None:
     requests = store.requests()
-    mine = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
-    known = {tuple(r.outputs): r.id for r in db.execute(mine)}
+    query = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
+    known = {tuple(r.outputs): r.id for r in db.execute(query)}
     raters = {rater: _participant(db, database, rater) for rater in dict.fromkeys(page.rater for page in pages)}
     places = dict.fromkeys(raters, 0)
     orders: list[dict[str, Any]] = []
-    given: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
     for page in pages:
         if page.outputs not in known:
             new = {"survey": 1, "task": 0, "kind": CASE, "outputs": list(page.outputs), "expected": {}}
@@ -237,22 +237,22 @@ def _keep(
             row = page.rows[output]
             slot = "AB"[1 - at if page.swapped else at]
             for axis, value in row.scores.items():
-                asked = {"slot": slot, "question": _asked(axis, requests[output], file), "value": value}
-                given.append(key | asked | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
-    db.execute(database.insert(shown).on_conflict_do_nothing(), orders)
+                question = {"slot": slot, "question": _question_of(axis, requests[output], file), "value": value}
+                values.append(key | question | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
+    db.execute(database.insert(displayed).on_conflict_do_nothing(), orders)
     statement = database.insert(answers)
     changed = {name: statement.excluded[name] for name in ("value", "milliseconds")}
-    db.execute(statement.on_conflict_do_update(index_elements=list(answers.primary_key.columns), set_=changed), given)
-    found.raters, found.pages, found.answers = len(raters), len(pages), len(given)
+    db.execute(statement.on_conflict_do_update(index_elements=list(answers.primary_key.columns), set_=changed), values)
+    imported.raters, imported.pages, imported.answers = len(raters), len(pages), len(values)
 
 
 def _participant(db: sa.Connection, database: SurveyStore, rater: str) -> int:
-    mine = sa.select(participants.c.id).where(
+    query = sa.select(participants.c.id).where(
         participants.c.survey == 1, participants.c.platform == IMPORTED, participants.c.external == rater
     )
-    there = db.execute(mine).scalar_one_or_none()
-    if there is not None:
-        return int(there)
+    existing = db.execute(query).scalar_one_or_none()
+    if existing is not None:
+        return int(existing)
     values = {
         "survey": 1,
         "platform": IMPORTED,
@@ -269,8 +269,8 @@ def _participant(db: sa.Connection, database: SurveyStore, rater: str) -> int:
     return int(db.execute(sa.insert(participants).values(values).returning(participants.c.id)).scalar_one())
 
 
-def _asked(axis: str, request: Request, file: StudyFile) -> str:
-    """The question behind an axis: a prompt with a target age is judged against it."""
+def _question_of(axis: str, request: Request, file: StudyFile) -> str:
+    """Return the question of an axis; a prompt with a target age is judged against that age."""
     return _REPLACED.get(axis, axis) if file.prompt(request.prompt_id).target_years else axis
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol import QUESTIONS
-from evenedit.stats.agreement.inter_rater import agreeing, fleiss
+from evenedit.stats.agreement.inter_rater import fleiss, pairwise_agreement
 from evenedit.survey.admin import ParticipantStatus
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
@@ -80,10 +80,10 @@ class Bin:
 
 
 def work_times(people: Sequence[ParticipantStatus], frame: pd.DataFrame, section: SurveySection) -> list[WorkTime]:
-    """The times of everybody who handed in."""
+    """Return the work times of all who submitted."""
     longest = frame.groupby(["rater", "item"])["milliseconds"].max()
     active = {str(rater): float(sum(part)) / 60_000 for rater, part in longest.groupby(level=0)}
-    found = []
+    times = []
     for person in people:
         if person.submitted is None or person.claimed is None or person.ending is not VisitEnding.COMPLETED:
             continue
@@ -91,8 +91,8 @@ def work_times(people: Sequence[ParticipantStatus], frame: pd.DataFrame, section
         paid = section.pay.per_task * 60 / spent if spent and section.pay.says("per_task") else None
         low = paid is not None and paid < section.pay.minimum_per_hour
         minutes = (person.submitted - person.claimed) / 60
-        found.append(WorkTime(person.pseudonym, minutes, spent, paid, low))
-    return found
+        times.append(WorkTime(person.pseudonym, minutes, spent, paid, low))
+    return times
 
 
 def completions(people: Sequence[ParticipantStatus]) -> list[float]:
@@ -102,7 +102,7 @@ def completions(people: Sequence[ParticipantStatus]) -> list[float]:
 
 def agreement_so_far(frame: pd.DataFrame) -> list[QuestionAgreement]:
     """Agreement on every question, over answers that count."""
-    found = []
+    rows = []
     for (survey, question), part in _cases(frame).groupby(["survey", "question"], sort=True):
         ratings = _by_item(part)
         known = KNOWN.get(str(question))
@@ -110,25 +110,27 @@ def agreement_so_far(frame: pd.DataFrame) -> list[QuestionAgreement]:
             continue
         levels = len(known.labels)
         kappa = fleiss(levels)(ratings) if len(ratings) > 1 else None
-        row = QuestionAgreement(int(str(survey)), known.id, known.title, len(ratings), agreeing(levels)(ratings), kappa)
-        found.append(row)
-    return found
+        row = QuestionAgreement(
+            int(str(survey)), known.id, known.title, len(ratings), pairwise_agreement(levels)(ratings), kappa
+        )
+        rows.append(row)
+    return rows
 
 
 def disputed_items(frame: pd.DataFrame) -> list[DisputedItem]:
-    """The outputs that people rate furthest apart on an ordered scale, the furthest first."""
-    found = []
+    """Return the outputs with the most different ratings on an ordered scale, largest difference first."""
+    items = []
     for (survey, output, question), part in _cases(frame).groupby(["survey", "output", "question"], sort=True):
         known = QUESTIONS.get(str(question))
         values = tuple(sorted(int(v) for v in part["value"]))
         if known is None or known.sided == "choice" or len(values) < 2 or values[-1] - values[0] < 2 or not output:
             continue
-        found.append(DisputedItem(int(str(survey)), str(output), known.title, values, values[-1] - values[0]))
-    return sorted(found, key=lambda item: (-item.spread, -float(np.var(item.values)), item.request_id))[:DISPUTED]
+        items.append(DisputedItem(int(str(survey)), str(output), known.title, values, values[-1] - values[0]))
+    return sorted(items, key=lambda item: (-item.spread, -float(np.var(item.values)), item.request_id))[:DISPUTED]
 
 
 def histogram(values: Sequence[float]) -> list[Bin]:
-    """Counts in equal bins from nothing to the longest; none without values."""
+    """Count values in equal bins from 0 to the maximum; empty without values."""
     if not values:
         return []
     counts, edges = np.histogram(values, bins=BINS, range=(0.0, max(max(values), 1e-9)))
@@ -136,7 +138,7 @@ def histogram(values: Sequence[float]) -> list[Bin]:
 
 
 def middle(values: Sequence[float]) -> float | None:
-    """The median; None without values."""
+    """Return the median; None without values."""
     return median(values) if values else None
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.records import Condition, Prompt, Question
+from evenedit.core.records import Condition, ConditionKind, Prompt, Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import items, participants, shown
+from evenedit.storage.survey_schema import displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.languages import Languages
-from evenedit.survey.questions import asked
+from evenedit.survey.questions import item_questions
 from evenedit.survey.tasks import INSTRUCTED, Material
-from evenedit.survey.visits import AskedQuestion, ParticipantItem, Refused
+from evenedit.survey.visits import AskedQuestion, NotAllowedError, ParticipantItem
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -68,15 +68,15 @@ class ParticipantTasks:
         self._jpeg = lru_cache(PICTURES)(self._encode)
 
     def of(self, token: str) -> ParticipantTask:
-        """The task of a participant who has one."""
+        """Return the task of a participant; raise `NotAllowedError` if there is none."""
         if token not in self._known:
             row = self._database.row(sa.select(participants).where(participants.c.token == token))
             if row is None:
-                raise Refused("this visit is not known here; please open the link again")
+                raise NotAllowedError("your session has expired; please open the link again")
             if row.task is None:
-                raise Refused("there is no task yet")
-            query = sa.select(shown.c.place, shown.c.swapped, items).join(items, items.c.id == shown.c.item)
-            rows = self._database.rows(query.where(shown.c.participant == row.id).order_by(shown.c.place))
+                raise NotAllowedError("there is no task yet")
+            query = sa.select(displayed.c.place, displayed.c.swapped, items).join(items, items.c.id == displayed.c.item)
+            rows = self._database.rows(query.where(displayed.c.participant == row.id).order_by(displayed.c.place))
             pages = [self._page(row.id, r) for r in rows]
             by_id = {page.public.id: page for page in pages}
             pictures = {ident: image for page in pages for ident, image in page.hashes.items()}
@@ -88,12 +88,12 @@ class ParticipantTasks:
         self._known.pop(token, None)
 
     def picture(self, token: str, picture: str) -> bytes | None:
-        """A picture of the participant's own task; None for any other id."""
+        """Return a picture of the participant's task; None for any other id."""
         image = self.of(token).pictures.get(picture)
         return None if image is None else self._jpeg(image)
 
     def opaque(self, *what: object) -> str:
-        """An id that reveals nothing: a keyed hash."""
+        """Return an opaque id: a keyed hash."""
         message = "\0".join(str(part) for part in what).encode()
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:24]
 
@@ -105,7 +105,7 @@ class ParticipantTasks:
         names = ["source"] if len(sources) == 1 else [f"source_{n}" for n in range(1, len(sources) + 1)]
         hashes = dict(zip(names, sources, strict=True))
         hashes |= {slot: str(self._material.edits[ident].image) for slot, ident in outputs.items()}
-        questions = asked(row.survey, prompt, len(outputs), self._file.rubric)
+        questions = item_questions(row.survey, prompt, len(outputs), self._file.rubric)
         pictures = {slot: self.opaque("picture", participant, row.id, slot) for slot in hashes}
         value = row.expected.get("value") if row.kind == INSTRUCTED else None
         item = ParticipantItem(
@@ -113,7 +113,7 @@ class ParticipantTasks:
             id=self.opaque("item", participant, row.id),
             instruction=_instruction(value) if value else _request_text(prompt, request.condition),
             pictures=pictures,
-            asked=[AskedQuestion(slot, question) for slot, question in questions],
+            questions=[AskedQuestion(slot, question) for slot, question in questions],
             answers={},
             role=str(prompt.occupation) if row.survey == 3 else "",
             coded=str(prompt.coded_gender) if row.survey == 3 else "",
@@ -127,8 +127,8 @@ class ParticipantTasks:
             {(slot, question.id): question for slot, question in questions},
         )
 
-    def _translations(self, prompt: Prompt, condition: str) -> Mapping[str, str]:
-        """The request in other languages; the swapped pronoun is in none."""
+    def _translations(self, prompt: Prompt, condition: Condition) -> Mapping[str, str]:
+        """Return the request in other languages; none for swapped pronouns."""
         return self._languages.requests(prompt) if _request_text(prompt, condition) == prompt.text else {}
 
     def _encode(self, sha256: str) -> bytes:
@@ -136,7 +136,7 @@ class ParticipantTasks:
 
 
 def jpeg(image: Image) -> bytes:
-    """A stored picture as JPEG, without metadata."""
+    """Return a stored picture as JPEG, without metadata."""
     picture = image.convert("RGB")
     picture.info.clear()
     buffer = io.BytesIO()
@@ -148,6 +148,6 @@ def _instruction(value: int) -> str:
     return f"Attention check: please do not rate these images. Choose answer number {value} for every question here."
 
 
-def _request_text(prompt: Prompt, condition: str) -> str:
-    """What the editor was asked, without the feature prompt."""
-    return prompt.swapped_text if condition == Condition.SWAPPED and prompt.swapped_text else prompt.text
+def _request_text(prompt: Prompt, condition: Condition) -> str:
+    """Return the request to the editor, without the feature prompt."""
+    return prompt.swapped_text if condition.kind is ConditionKind.SWAPPED and prompt.swapped_text else prompt.text

@@ -21,7 +21,7 @@ from evenedit.config.study_file import PlatformSection
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey.previews import PreviewLinks
-from evenedit.survey.visits import Arrival, Refused
+from evenedit.survey.visits import Arrival, NotAllowedError
 
 INVITE = "invite"
 """URL parameter of an invitation."""
@@ -42,7 +42,7 @@ class Platform(Protocol):
     """A platform whose links identify participants."""
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """The participant that a link's parameters identify; raises Refused if they identify nobody."""
+        """Return the participant that a link's parameters identify; raise `NotAllowedError` if there is none."""
         ...
 
 
@@ -55,18 +55,18 @@ class PanelPlatform:
         self._section = section
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """The ids as the panel gave them."""
+        """Return the ids of the panel's link."""
         section = self._section
         participant, session, study = (
             query.get(name, "") for name in (section.participant, section.session, section.study)
         )
         if not _ID.match(participant):
-            raise Refused("this link lacks your participant id; please open it from the panel's page again")
-        for given in (session, study):
-            if given and not _ID.match(given):
-                raise Refused("this link is damaged; please open it from the panel's page again")
+            raise NotAllowedError("this link lacks your participant id; please open it from the panel's page again")
+        for ident in (session, study):
+            if ident and not _ID.match(ident):
+                raise NotAllowedError("this link is damaged; please open it from the panel's page again")
         if section.study_ids and study not in section.study_ids:
-            raise Refused("this link belongs to another study")
+            raise NotAllowedError("this link belongs to another study")
         arrival = Arrival(self.kind, participant, study, session, _survey(query), section.signed)
         if section.signed:
             self._verify(query, arrival)
@@ -75,13 +75,13 @@ class PanelPlatform:
     def _verify(self, query: Mapping[str, str], arrival: Arrival) -> None:
         """Refuse ids that the panel has not signed with the secret it shares with us."""
         wanted = panel_signature(arrival, os.environ.get(PANEL_SECRET, ""))
-        given = query.get(SIGNATURE, "").lower()
-        if wanted is None or not hmac.compare_digest(given.encode(), wanted.encode()):
-            raise Refused("this link's signature is missing or wrong; please open it from the panel's page again")
+        signature = query.get(SIGNATURE, "").lower()
+        if wanted is None or not hmac.compare_digest(signature.encode(), wanted.encode()):
+            raise NotAllowedError("the signature of this link is wrong; please open it again from the panel's page")
 
 
 def panel_signature(arrival: Arrival, secret: str) -> str | None:
-    """What a panel puts into its links as `signature`: HMAC-SHA256, in hex, of the ids and the survey, a line each.
+    """Return the `signature` of a panel's link: HMAC-SHA256, in hex, of the ids and the survey, a line each.
 
     None without a secret.
     """
@@ -104,13 +104,13 @@ class Prolific(PanelPlatform):
         self._clock = clock
         self._keys: dict[str, Mapping[str, str]] = {}
         self._fetched = 0.0
-        self._asked = -KEYS_PAUSE
+        self._keys_fetched = -KEYS_PAUSE
         self._lock = Lock()
 
     def _verify(self, query: Mapping[str, str], arrival: Arrival) -> None:
         """Refuse ids that Prolific has not signed."""
         token = query.get(TOKEN, "")
-        problem = Refused("this link's signature is missing, expired or wrong; please open it from Prolific again")
+        problem = NotAllowedError("the signature of this link is wrong or expired; please open it again from Prolific")
         try:
             head, body, signature = token.split(".")
             header, claims = json.loads(_decoded(head)), json.loads(_decoded(body))
@@ -136,15 +136,15 @@ class Prolific(PanelPlatform):
             raise problem
 
     def _key(self, kid: str) -> Mapping[str, str]:
-        """One of Prolific's public keys. They are fetched daily, and for a key not seen before, but not often."""
+        """Return one of Prolific's public keys. Fetch them daily and for an unknown key, with a pause between."""
         with self._lock:
             now = self._clock()
             wanted = kid not in self._keys or now - self._fetched > KEYS_LAST
-            if wanted and now - self._asked >= KEYS_PAUSE:  # a forged token can name any key
-                self._asked = now
+            if wanted and now - self._keys_fetched >= KEYS_PAUSE:  # a forged token can name any key
+                self._keys_fetched = now
                 self._fetch()
             if now - self._fetched > KEYS_LAST:
-                raise Refused("Prolific's signature cannot be checked at the moment; please try again soon")
+                raise NotAllowedError("the signature cannot be checked at the moment; please try again later")
             return self._keys[kid]
 
     def _fetch(self) -> None:
@@ -154,7 +154,7 @@ class Prolific(PanelPlatform):
             answer.raise_for_status()
             self._keys = {str(key["kid"]): key for key in answer.json()["keys"]}
         except (httpx.HTTPError, ValueError, KeyError):
-            raise Refused("Prolific's signature cannot be checked at the moment; please try again soon") from None
+            raise NotAllowedError("the signature cannot be checked at the moment; please try again later") from None
         self._fetched = self._clock()
 
 
@@ -165,19 +165,19 @@ class Invitations:
         self._key = key
 
     def link(self, base: str, name: str, survey: int = 0) -> str:
-        """The invitation of one person."""
+        """Return the invitation link of one person."""
         return f"{base.rstrip('/')}/survey?{INVITE}={quote(self._signed(name, survey))}"
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """The person an invitation names."""
+        """Return the person an invitation names."""
         token = query.get(INVITE, "")
         try:
             name, survey, _ = token.split("~")
             number = int(survey)
         except ValueError:
-            raise Refused("this invitation is damaged; please open the link as you got it") from None
+            raise NotAllowedError("this invitation is damaged; please open the link as you got it") from None
         if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
-            raise Refused("this invitation is not one of ours; please open the link as you got it")
+            raise NotAllowedError("this invitation is not one of ours; please open the link as you got it")
         return Arrival("invitation", name, survey=number, signed=True)
 
     def _signed(self, name: str, survey: int) -> str:
@@ -195,25 +195,25 @@ class Arrivals:
         self._kind = section.kind
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """The participant that a link identifies."""
+        """Return the participant that a link identifies."""
         if INVITE in query:
             return self.invitations.arrive(query)
         if PREVIEW in query:
             return self.previews.arrive(query)
         if self._kind not in self._platforms:
-            raise Refused("this survey is by invitation; please open the link you got")
+            raise NotAllowedError("this survey is by invitation; please open the link you got")
         return self._platforms[self._kind].arrive(query)
 
 
 def _survey(query: Mapping[str, str]) -> int:
     number = query.get("survey", "0")
     if number not in ("0", "1", "2", "3"):
-        raise Refused("this survey is not open")
+        raise NotAllowedError("this survey is not open")
     return int(number)
 
 
 def _is_signed(message: bytes, signature: bytes, key: Mapping[str, str]) -> bool:
-    """Whether a public key's owner signed a message (RS256)."""
+    """Return True if a public key's owner signed a message (RS256)."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from evenedit.storage.survey_schema import OF_ONE_PERSON, PREVIEW, facts, items, participants
-from evenedit.survey.visits import Arrival, Refused
+from evenedit.survey.visits import Arrival, NotAllowedError
 
 PLACES = 20
 """Previews that are kept at the same time, over all surveys of a study."""
@@ -34,7 +34,7 @@ class PreviewLinks:
         self._clock = clock
 
     def link(self, base: str, survey: int = 0) -> str:
-        """A link to previews of a survey; every browser that opens it gets a preview of its own."""
+        """Return a link to previews of a survey; each browser that opens it gets its own preview."""
         until = int(self._clock()) + DAYS * 86_400
         return f"{base.rstrip('/')}/survey?{PREVIEW}={quote(self._signed(survey, until))}"
 
@@ -44,11 +44,11 @@ class PreviewLinks:
         try:
             survey, until = (int(part) for part in token.split("~")[:2])
         except ValueError:
-            raise Refused("this preview link is damaged; please open it as you got it") from None
+            raise NotAllowedError("this preview link is damaged; please open it as you got it") from None
         if not hmac.compare_digest(token.encode(), self._signed(survey, until).encode()):
-            raise Refused("this preview link is not one of ours; please open it as you got it")
+            raise NotAllowedError("this preview link is not one of ours; please open it as you got it")
         if until < self._clock():
-            raise Refused("this preview link has expired; please ask for another")
+            raise NotAllowedError("this preview link has expired; please ask for another")
         return Arrival(PREVIEW, secrets.token_hex(16), survey=survey, signed=True)
 
     def _signed(self, survey: int, until: int) -> str:
@@ -62,19 +62,19 @@ def make_room(db: sa.Connection, now: float) -> None:
     remove(db, participants.c.arrived < now - HOURS * 3600)
     held = sa.select(sa.func.count()).select_from(participants).where(participants.c.platform == PREVIEW)
     if db.execute(held).scalar_one() >= PLACES:
-        raise Refused("all places for previews are taken")
+        raise NotAllowedError("all places for previews are taken")
 
 
 def remove(db: sa.Connection, where: sa.ColumnElement[bool]) -> None:
     """Delete previews with all that was answered in them."""
-    gone = sa.select(participants.c.id).where(participants.c.platform == PREVIEW, where)
+    previews = sa.select(participants.c.id).where(participants.c.platform == PREVIEW, where)
     for table in OF_ONE_PERSON:
-        db.execute(sa.delete(table).where(table.c.participant.in_(gone)))
-    db.execute(sa.delete(participants).where(participants.c.id.in_(gone)))
+        db.execute(sa.delete(table).where(table.c.participant.in_(previews)))
+    db.execute(sa.delete(participants).where(participants.c.id.in_(previews)))
 
 
 def choose_task(db: sa.Connection, survey: int, task: int | None) -> int | None:
-    """The task that a preview shows: the one asked for, or any; None if the survey has no such task."""
+    """Return the task that a preview shows: the requested one, or any; None if the survey has no such task."""
     tasks = [row.task for row in db.execute(sa.select(items.c.task).where(items.c.survey == survey).distinct())]
     if task is not None:
         return task if task in tasks else None

@@ -32,7 +32,7 @@ OTHER = "Other answers"
 """Answers that may not be shown by themselves."""
 ENOUGH_AGES = 10
 """From so many ages on their mean and spread say nothing about one person."""
-KEPT = "participants"
+COUNTS_FACT = "participants"
 """The fact under which the counts stay when the answers behind them are deleted."""
 RATED = 1
 """The survey whose ratings are compared by group of rater."""
@@ -42,54 +42,56 @@ Answers = Mapping[str, Mapping[str, tuple[str, str | None]]]
 
 
 def rater_profiles(section: SurveySection, database: SurveyStore, rated: pd.DataFrame) -> RaterProfiles | None:
-    """What may be shown of the raters in a frame of ratings that count; None where nothing is known of anybody."""
+    """Return the publishable profiles of the raters in a frame of counted ratings; None if there are no profiles."""
     raters = {int(str(survey)): sorted(map(str, part["rater"].unique())) for survey, part in rated.groupby("survey")}
     answers = _answers(database)
     if not answers:
-        return _kept(database)
+        return _stored_counts(database)
     questions = all_questions(section)
     counts = [c for survey, people in raters.items() for q in questions if (c := _counts(survey, q, people, answers))]
-    here = {c.question: c for c in counts if c.survey == RATED}
-    grouped = [_grouped(section, q, here[q.id], raters[RATED], answers) for q in questions if q.id in here]
-    kept = tuple(question for question in grouped if len(question.groups) > 1)
-    named = hmac.new(database.key, repr([asdict(q) for q in kept]).encode(), hashlib.sha256)
-    return RaterProfiles(tuple(counts), kept, named.hexdigest()[:16])
+    rated_counts = {c.question: c for c in counts if c.survey == RATED}
+    grouped = [
+        _grouped(section, q, rated_counts[q.id], raters[RATED], answers) for q in questions if q.id in rated_counts
+    ]
+    comparable = tuple(question for question in grouped if len(question.groups) > 1)
+    named = hmac.new(database.key, repr([asdict(q) for q in comparable]).encode(), hashlib.sha256)
+    return RaterProfiles(tuple(counts), comparable, named.hexdigest()[:16])
 
 
 def keep_counts(section: SurveySection, database: SurveyStore, rated: pd.DataFrame) -> str | None:
-    """The counts as they stay when the answers are deleted."""
-    found = rater_profiles(section, database, rated)
-    return json.dumps([asdict(c) for c in found.counts], ensure_ascii=False) if found and found.counts else None
+    """Return the counts to keep when the answers are deleted."""
+    known = rater_profiles(section, database, rated)
+    return json.dumps([asdict(c) for c in known.counts], ensure_ascii=False) if known and known.counts else None
 
 
-def participants_frame(found: RaterProfiles | None) -> pd.DataFrame:
-    """The counts as a table, one row for each answer."""
+def participants_frame(known: RaterProfiles | None) -> pd.DataFrame:
+    """Return the counts as a table, one row per answer."""
     rows = [
         {"survey": c.survey, "question": c.question, "answer": answer, "people": n, "share": n / c.people}
-        for c in (found.counts if found else ())
+        for c in (known.counts if known else ())
         for answer, n in [*c.counts.items(), *([(OTHER, c.rest)] if c.rest else [])]
     ]
     return pd.DataFrame(rows, columns=["survey", "question", "answer", "people", "share"])
 
 
 def agreed(database: SurveyStore, origin: str) -> tuple[set[int], set[int]]:
-    """The participants who agreed to being known better from this origin, and those who agreed to ethnicity too."""
+    """Return the participants who consented to this origin of data, and those who also consented to ethnicity."""
     rows = database.rows(sa.select(profile_consents).where(profile_consents.c.origin == origin))
     return {r.participant for r in rows if r.agreed}, {r.participant for r in rows if r.sensitive}
 
 
 def _answers(database: SurveyStore) -> Answers:
     query = sa.select(participants.c.pseudonym, profiles.c.question, profiles.c.state, profiles.c.value)
-    found: dict[str, dict[str, tuple[str, str | None]]] = {}
+    by_question: dict[str, dict[str, tuple[str, str | None]]] = {}
     for row in database.rows(query.join(participants, participants.c.id == profiles.c.participant)):
-        found.setdefault(row.question, {})[row.pseudonym] = (row.state, row.value)
-    return found
+        by_question.setdefault(row.question, {})[row.pseudonym] = (row.state, row.value)
+    return by_question
 
 
-def _kept(database: SurveyStore) -> RaterProfiles | None:
-    """The counts that stayed when the answers were deleted."""
-    kept = database.fact(KEPT)
-    return RaterProfiles(tuple(ParticipantCounts(**row) for row in json.loads(kept))) if kept else None
+def _stored_counts(database: SurveyStore) -> RaterProfiles | None:
+    """Return the counts that were kept when the answers were deleted."""
+    stored = database.fact(COUNTS_FACT)
+    return RaterProfiles(tuple(ParticipantCounts(**row) for row in json.loads(stored))) if stored else None
 
 
 def _group(question: ProfileQuestion, person: str, answers: Answers) -> str:
@@ -103,10 +105,10 @@ def _counts(
     survey: int, question: ProfileQuestion, people: Sequence[str], answers: Answers
 ) -> ParticipantCounts | None:
     groups = Counter(_group(question, person, answers) for person in people)
-    shown = shown_counts(groups)
-    if shown is None or set(groups) == {MISSING}:
+    disclosed = shown_counts(groups)
+    if disclosed is None or set(groups) == {MISSING}:
         return None
-    cells = shown.cells
+    cells = disclosed.cells
     if question.kind == "number":  # bands in their order; others by how many there are
         cells = dict(sorted(cells.items(), key=lambda cell: (cell[0] in (MISSING, WITHHELD), cell[0])))
     numbers = [int(v) for p in people if question.kind == "number" and (v := _value(question, p, answers))]
@@ -115,9 +117,9 @@ def _counts(
         survey,
         question.id,
         question.title,
-        shown.people,
+        disclosed.people,
         dict(cells),
-        shown.rest,
+        disclosed.rest,
         round(mean(numbers), 1) if known else None,
         round(stdev(numbers), 1) if known else None,
     )
@@ -134,7 +136,7 @@ def _grouped(
     people: Iterable[str],
     answers: Answers,
 ) -> RaterQuestion:
-    """The raters of each group that may be shown; who prefers not to say is in none."""
+    """Return the raters of each group that is large enough; "prefer not to say" is no group."""
     groups = {group: n for group, n in counts.counts.items() if group not in (WITHHELD, MISSING)}
     raters = {person: group for person in people if (group := _group(question, person, answers)) in groups}
     shares = section.questionnaire.population.get(question.id, {}) if section.questionnaire else {}

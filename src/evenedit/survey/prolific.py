@@ -25,9 +25,12 @@ from evenedit.storage.survey_store import note
 from evenedit.survey.admin import ParticipantStatus, SurveyAdmin
 from evenedit.survey.platforms import Prolific
 from evenedit.survey.sessions import SurveyService
-from evenedit.survey.visits import Refused, VisitEnding
+from evenedit.survey.visits import NotAllowedError, VisitEnding
 
 TOKEN = "PROLIFIC_TOKEN"
+TITLE = "Compare edited portraits"
+DESCRIPTION = "Look at portraits and edited versions of them, and answer questions."
+"""Title and description of a draft; staff can change them on Prolific before publishing."""
 SECRET = "PROLIFIC_WEBHOOK_SECRET"
 FRESH = 300.0
 """Seconds: an older webhook is a replay."""
@@ -75,20 +78,20 @@ class ProlificAPI:
 
     def create(self, study: Mapping[str, Any]) -> str:
         """Draft a study and return its id. Staff publish it on the platform's own page."""
-        return str(self._call("POST", "studies/", study, again=False)["id"])
+        return str(self._call("POST", "studies/", study, retry=False)["id"])
 
     def submissions(self, study: str) -> list[Submission]:
-        """All submissions of a study."""
-        found: list[Submission] = []
+        """Return all submissions of a study."""
+        rows: list[Submission] = []
         page: str | None = f"studies/{study}/submissions/"
         while page:
             answer = self._call("GET", page)
-            found += [
+            rows += [
                 Submission(str(r["id"]), str(r["participant_id"]), str(r["status"]), str(r.get("study_code") or ""))
                 for r in answer["results"]
             ]
             page = ((answer.get("_links") or {}).get("next") or {}).get("href")
-        return found
+        return rows
 
     def approve(self, submission: str) -> None:
         """Approve a submission, which pays the participant."""
@@ -103,11 +106,11 @@ class ProlificAPI:
         """Ask the participant to return the submission."""
         self._call("POST", f"submissions/{submission}/request-return/", {"request_return_reasons": list(reasons)})
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> Any:
-        """Make a call. If the platform is busy or does not answer, retry unless `again` is False."""
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, retry: bool = True) -> Any:
+        """Make a call. If the platform is busy or does not answer, retry unless `retry` is False."""
         wait = WAIT
         for attempt in range(TRIES):
-            last = attempt == TRIES - 1 or not again
+            last = attempt == TRIES - 1 or not retry
             try:
                 answer = self._client.request(method, path, json=body)
             except httpx.HTTPError as error:
@@ -124,10 +127,8 @@ class ProlificAPI:
         raise AssertionError
 
 
-def draft(
-    section: SurveySection, service: SurveyService, *, title: str, description: str, base: str, survey: int
-) -> dict[str, Any]:
-    """The body of a draft study: link, a completion code for each ending, places, time and pay."""
+def draft(section: SurveySection, service: SurveyService, *, base: str, survey: int) -> dict[str, Any]:
+    """Return the body of a draft study: link, a completion code for each ending, places, time and pay."""
     names = section.platform
     link = (
         f"{base.rstrip('/')}/survey?{names.participant}={{{{%PROLIFIC_PID%}}}}&{names.study}={{{{%STUDY_ID%}}}}"
@@ -137,8 +138,8 @@ def draft(
     if not section.pay.per_task:
         raise EvenEditError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
     return {
-        "name": title,
-        "description": description,
+        "name": TITLE,
+        "description": DESCRIPTION,
         "external_study_url": link,
         "is_external_study_url_secure": names.signed,
         "prolific_id_option": "url_parameters",
@@ -175,13 +176,13 @@ def sync(service: SurveyService, api: ProlificAPI, study: str) -> Synced:
     submissions = api.submissions(study)
     code = service.farewell(VisitEnding.COMPLETED).code
     for submission in submissions:
-        here = known.get(submission.id) or known.get(submission.participant)
+        person = known.get(submission.id) or known.get(submission.participant)
         if submission.status in (RETURNED, TIMED_OUT):
-            if here and here.has_slot and not here.submitted:
-                released += SurveyAdmin(service).release(here.pseudonym, "prolific")
+            if person and person.has_slot and not person.submitted:
+                released += SurveyAdmin(service).release(person.pseudonym, "prolific")
         elif submission.status == AWAITING:
-            fits = here is not None and here.ending is VisitEnding.COMPLETED and submission.code in ("", code)
-            if not (here is not None and here.ending is VisitEnding.FAILED_CHECKS):
+            fits = person is not None and person.ending is VisitEnding.COMPLETED and submission.code in ("", code)
+            if not (person is not None and person.ending is VisitEnding.FAILED_CHECKS):
                 (payable if fits else doubtful).append(submission)
     return Synced(len(submissions), released, tuple(payable), tuple(doubtful))
 
@@ -192,7 +193,7 @@ class Waiting:
 
     pseudonym: str
     failed: int
-    asked: int
+    checks: int
     may_reject: bool
     """The platform's rules allow it: enough explicit-instruction checks were failed."""
 
@@ -206,7 +207,7 @@ class Rejections:
         self._study = study
 
     def waiting(self) -> list[Waiting]:
-        """The participants who await a decision."""
+        """Return the participants who await a decision."""
         query = sa.select(participants.c.pseudonym).join(decisions, decisions.c.participant == participants.c.id)
         decided = {r.pseudonym for r in self._service.database.rows(query)}
         return [
@@ -255,8 +256,8 @@ class Rejections:
         if row is None or self._api is None:
             raise EvenEditError(f"'{pseudonym}' is not known any more")
         for submission in self._api.submissions(self._study):
-            mine = submission.id == row.session or (not row.session and submission.participant == row.external)
-            if mine and submission.status == AWAITING:
+            matches = submission.id == row.session or (not row.session and submission.participant == row.external)
+            if matches and submission.status == AWAITING:
                 return submission.id
         raise EvenEditError(f"the submission of '{pseudonym}' does not await review on Prolific any more")
 
@@ -280,23 +281,23 @@ class Webhooks:
         self._secret = secret or os.environ.get(SECRET, "")
 
     def receive(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        """Act on one event; returns False for a repeated one. Raises Refused unless it is recent and signed."""
-        given = {name.lower(): value for name, value in headers.items()}
-        sent = given.get("x-prolific-request-timestamp", "")
+        """Act on one event; returns False for a repeated one. Raises NotAllowedError unless it is recent and signed."""
+        lowered = {name.lower(): value for name, value in headers.items()}
+        sent = lowered.get("x-prolific-request-timestamp", "")
         digest = hmac.new(self._secret.encode(), sent.encode() + body, hashlib.sha256).digest()
-        signature = given.get("x-prolific-request-signature", "")
+        signature = lowered.get("x-prolific-request-signature", "")
         if not self._secret or not hmac.compare_digest(base64.b64encode(digest), signature.encode()):
-            raise Refused("this message is not signed by Prolific")
+            raise NotAllowedError("this message is not signed by Prolific")
         try:
             fresh = abs(self._service.clock() - float(sent)) <= FRESH
             event = json.loads(body)
             status, participant = str(event.get("status", "")), str(event.get("participant_id", ""))
             kind = str(event.get("event_type", ""))
         except (ValueError, AttributeError):
-            raise Refused("this message cannot be read") from None
+            raise NotAllowedError("this message cannot be read") from None
         if not fresh:
-            raise Refused("this message is too old")
-        ident = given.get("x-event-id") or hashlib.sha256(sent.encode() + body).hexdigest()
+            raise NotAllowedError("this message is too old")
+        ident = lowered.get("x-event-id") or hashlib.sha256(sent.encode() + body).hexdigest()
 
         def work(db: sa.Connection) -> bool:
             once = self._service.database.insert(events).values(id=ident, at=self._service.clock())
@@ -309,10 +310,10 @@ class Webhooks:
         return self._service.database.write(work)
 
     def _free_slot(self, db: sa.Connection, participant: str, status: str) -> None:
-        mine = sa.select(participants).where(
+        query = sa.select(participants).where(
             participants.c.platform == Prolific.kind, participants.c.external == participant
         )
-        for row in db.execute(mine.with_for_update()).all():
+        for row in db.execute(query.with_for_update()).all():
             if row.submitted is None and self._service.slots.leave(db, row.id):
                 note(
                     db,

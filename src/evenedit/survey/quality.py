@@ -52,7 +52,7 @@ class Quality:
 
 
 def assess(answers: pd.DataFrame, rules: ExclusionSection) -> list[Quality]:
-    """The quality of every rater under the study's rules, sorted by name."""
+    """Return the quality of all raters under the study's rules, sorted by name."""
     frame = answers.assign(others=_mean_of_others(answers))
     return [_rater(str(name), part, rules) for name, part in frame.groupby("rater", sort=True)]
 
@@ -104,7 +104,7 @@ def _reasons(quality: Quality, rules: ExclusionSection) -> Iterator[str]:
 
 
 def _mean_of_others(answers: pd.DataFrame) -> pd.Series[float]:
-    """For each answer to a case, the mean of what the other raters answered; NaN where nobody else did."""
+    """Return the mean answer of the other raters for each answer to a case; NaN if there are no others."""
     cases = answers["value"].where(answers["kind"] == CASE).astype(float)
     groups = cases.groupby([answers["item"], answers["output"], answers["question"]])
     count, total = groups.transform("count"), groups.transform("sum")
@@ -116,5 +116,5 @@ def _agreement(part: pd.DataFrame) -> float | None:
     if len(shared) < COMPARED:
         return None
     means = shared.groupby("question")[["value", "others"]].transform("mean")
-    own, others = (shared[c].astype(float) - means[c] for c in ("value", "others"))
-    return float(np.corrcoef(own, others)[0, 1]) if own.std() and others.std() else None
+    values, others = (shared[c].astype(float) - means[c] for c in ("value", "others"))
+    return float(np.corrcoef(values, others)[0, 1]) if values.std() and others.std() else None

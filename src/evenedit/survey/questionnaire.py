@@ -17,11 +17,11 @@ from evenedit.protocol.questionnaire import ProfileQuestion, standard_questions
 from evenedit.storage.survey_schema import consent_texts, participants, profile_consents, profiles
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.consent import ConsentText
-from evenedit.survey.visits import Refused, VisitEnding
+from evenedit.survey.visits import NotAllowedError, VisitEnding
 
 WITHHELD = "prefer-not-to-say"
 """What the form sends for "prefer not to say"."""
-OWN = "questionnaire"
+ORIGIN = "questionnaire"
 """The origin of what participants told us themselves."""
 PLATFORM = "platform"
 """The origin of what their platform told us."""
@@ -40,33 +40,33 @@ class ProfileState(StrEnum):
 
 
 def own_questions(section: SurveySection) -> tuple[ProfileQuestion, ...]:
-    """The study's own questions."""
-    asked = section.questionnaire.questions if section.questionnaire else []
+    """Return the study's own questions."""
+    sections = section.questionnaire.questions if section.questionnaire else []
     return tuple(
-        ProfileQuestion(q.id, q.title, "choice", options=tuple(q.options), sensitive=q.sensitive) for q in asked
+        ProfileQuestion(q.id, q.title, "choice", options=tuple(q.options), sensitive=q.sensitive) for q in sections
     )
 
 
 def platform_questions(section: SurveySection) -> tuple[ProfileQuestion, ...]:
-    """The questions that the platform's export answers."""
+    """Return the questions that the platform's export answers."""
     wanted = section.questionnaire
     return tuple(standard_questions()[name] for name in wanted.ask) if wanted and wanted.from_platform else ()
 
 
 def page_questions(section: SurveySection) -> tuple[ProfileQuestion, ...]:
-    """The questions of the page after the task; none where nothing is asked there."""
+    """Return the questions of the page after the task; empty if there is no such page."""
     wanted = section.questionnaire
     standard = [standard_questions()[name] for name in wanted.ask] if wanted and not wanted.from_platform else []
     return (*standard, *own_questions(section))
 
 
 def all_questions(section: SurveySection) -> tuple[ProfileQuestion, ...]:
-    """Every question of the study, in the order of tables."""
+    """Return all questions of the study, in the order of tables."""
     return (*platform_questions(section), *page_questions(section))
 
 
 def is_asked(database: SurveyStore, section: SurveySection, token: str) -> bool:
-    """Whether somebody who has finished has not decided yet whether to answer."""
+    """Return True if a participant has finished and has not yet decided whether to answer."""
     if not page_questions(section):
         return False
     row = database.row(_state(token))
@@ -74,21 +74,21 @@ def is_asked(database: SurveyStore, section: SurveySection, token: str) -> bool:
 
 
 def has_profile(database: SurveyStore, token: str) -> bool:
-    """Whether anything is stored that this person said about themselves, or that their platform did."""
-    mine = sa.select(participants.c.id).where(participants.c.token == token).scalar_subquery()
-    return bool(database.rows(sa.select(profiles.c.question).where(profiles.c.participant == mine).limit(1)))
+    """Return True if a profile of this person is stored, from them or from their platform."""
+    participant = sa.select(participants.c.id).where(participants.c.token == token).scalar_subquery()
+    return bool(database.rows(sa.select(profiles.c.question).where(profiles.c.participant == participant).limit(1)))
 
 
-def unknown_answers(questions: tuple[ProfileQuestion, ...], given: Mapping[str, str]) -> list[ProfileQuestion]:
-    """The questions whose answer is none of theirs."""
-    return [q for q in questions if (value := given.get(q.id, "")) not in ("", WITHHELD) and not q.accepts(value)]
+def unknown_answers(questions: tuple[ProfileQuestion, ...], values: Mapping[str, str]) -> list[ProfileQuestion]:
+    """Return the questions with an invalid answer."""
+    return [q for q in questions if (value := values.get(q.id, "")) not in ("", WITHHELD) and not q.accepts(value)]
 
 
 def keep_profile(
     database: SurveyStore,
     section: SurveySection,
     token: str,
-    given: Mapping[str, str],
+    values: Mapping[str, str],
     text: ConsentText,
     now: float,
     *,
@@ -97,20 +97,20 @@ def keep_profile(
 ) -> None:
     """Store what somebody decided and, where they agreed, said; once. Without the second consent nothing sensitive."""
     rows = [
-        {"question": q.id, "value": None if withheld else value, "origin": OWN, "at": now}
+        {"question": q.id, "value": None if withheld else value, "origin": ORIGIN, "at": now}
         | {"state": ProfileState.WITHHELD if withheld else ProfileState.ANSWERED}
         for q in page_questions(section)
-        if agreed and (sensitive or not q.sensitive) and (value := given.get(q.id, ""))
+        if agreed and (sensitive or not q.sensitive) and (value := values.get(q.id, ""))
         if (withheld := value == WITHHELD) or q.accepts(value)
     ]
 
     def work(db: sa.Connection) -> None:
         row = db.execute(_state(token)).one_or_none()
         if row is None or row.ending != VisitEnding.COMPLETED:
-            raise Refused("these questions come after the task")
+            raise NotAllowedError("these questions come after the task")
         if row.at is not None:
             return  # decided before; sending the form again changes nothing
-        keep_decision(db, database.insert, row.id, OWN, text, now, agreed=agreed, sensitive=sensitive)
+        keep_decision(db, database.insert, row.id, ORIGIN, text, now, agreed=agreed, sensitive=sensitive)
         if rows:
             db.execute(sa.insert(profiles), [{"participant": row.id, **line} for line in rows])
 
@@ -142,7 +142,7 @@ def erase_profile(database: SurveyStore, token: str, now: float) -> None:
     def work(db: sa.Connection) -> None:
         row = db.execute(_state(token)).one_or_none()
         if row is None:
-            raise Refused("this visit is not known here; please open the link again")
+            raise NotAllowedError("your session has expired; please open the link again")
         db.execute(sa.delete(profiles).where(profiles.c.participant == row.id))
         ended = sa.update(profile_consents).where(profile_consents.c.participant == row.id)
         db.execute(ended.values(agreed=False, sensitive=False, at=now))
@@ -152,10 +152,10 @@ def erase_profile(database: SurveyStore, token: str, now: float) -> None:
 
 
 def _state(token: str) -> Any:
-    """The participant with the time of their decision about the questionnaire, NULL before it."""
-    theirs = sa.and_(profile_consents.c.participant == participants.c.id, profile_consents.c.origin == OWN)
+    """Select the participant with the time of their decision about the questionnaire, NULL before it."""
+    decisions = sa.and_(profile_consents.c.participant == participants.c.id, profile_consents.c.origin == ORIGIN)
     return (
         sa.select(participants.c.id, participants.c.ending, profile_consents.c.at)
-        .select_from(participants.outerjoin(profile_consents, theirs))
+        .select_from(participants.outerjoin(profile_consents, decisions))
         .where(participants.c.token == token)
     )

@@ -108,7 +108,7 @@ _SCALES = {"check_ignored": "edit_success", "check_lighter": "skin_tone"}
 
 
 def checks(survey: int, rubric: str = "default") -> tuple[ComprehensionCheck, ...]:
-    """The comprehension check of a survey, in the words of a rubric."""
+    """Return the comprehension check of a survey, in the wording of a rubric."""
     return tuple(_in_words(check, WORDINGS[rubric]) for check in _CHECKS[survey])
 
 
@@ -117,8 +117,8 @@ def _in_words(check: ComprehensionCheck, questions: Mapping[str, Question]) -> C
     return replace(check, question=replace(check.question, labels=questions[scale].labels)) if scale else check
 
 
-def asked(survey: int, prompt: Prompt, outputs: int, rubric: str = "default") -> list[tuple[str, Question]]:
-    """The questions about an item, each with the image it is about (A, B), or "" for both together."""
+def item_questions(survey: int, prompt: Prompt, outputs: int, rubric: str = "default") -> list[tuple[str, Question]]:
+    """Return the questions about an item, each with its image (A, B), or "" for both images."""
     if survey == 2:
         return [("", question) for question in PAIRWISE]
     if survey == 3:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_schema import removals
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.survey.visits import Refused
+from evenedit.survey.visits import NotAllowedError
 
 LONGEST = 2000
 """Characters of a request."""
@@ -37,7 +37,7 @@ def ask(database: SurveyStore, about: str, reply: str, at: float) -> None:
     def work(db: sa.Connection) -> None:
         waiting = sa.select(sa.func.count()).select_from(removals).where(removals.c.settled.is_(None))
         if db.execute(waiting).scalar_one() >= MOST:
-            raise Refused("too many requests wait at the moment; please write to the study's contact")
+            raise NotAllowedError("too many requests wait at the moment; please write to the study's contact")
         row = {"at": at, "about": about[:LONGEST], "reply": reply[:200], "actor": "", "note": ""}
         db.execute(sa.insert(removals), row)
 
@@ -45,7 +45,7 @@ def ask(database: SurveyStore, about: str, reply: str, at: float) -> None:
 
 
 def requests(database: SurveyStore) -> list[RemovalRequest]:
-    """Every request, those that wait first."""
+    """Return all requests, waiting ones first."""
     query = sa.select(removals).order_by(removals.c.settled.is_not(None), removals.c.id.desc())
     return [RemovalRequest(r.id, r.at, r.about, r.reply, r.settled, r.actor, r.note) for r in database.rows(query)]
 

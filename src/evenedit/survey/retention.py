@@ -15,7 +15,7 @@ from evenedit.config.study_file import SurveySection
 from evenedit.storage.survey_schema import events, facts, participants, profile_consents, profiles, removals
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey import answers
-from evenedit.survey.profiles import KEPT, keep_counts
+from evenedit.survey.profiles import COUNTS_FACT, keep_counts
 
 EVERY = 3600.0
 """Seconds between two looks of a running server at the date."""
@@ -23,7 +23,7 @@ ACTOR = "retention date"
 
 
 def is_over(section: SurveySection, now: float) -> bool:
-    """Whether the last day on which ids are kept has passed (UTC)."""
+    """Return True if the last day on which ids are kept has passed (UTC)."""
     until = section.ethics.keep_until
     return bool(until) and datetime.fromtimestamp(now, UTC).date() > date.fromisoformat(until)
 
@@ -36,14 +36,14 @@ def enforce(database: SurveyStore, section: SurveySection, now: float) -> int:
     counts = keep_counts(section, database, answers.counted_answers(frame, answers.qualities(frame, section)))
 
     def work(db: sa.Connection) -> int:
-        gone = sa.update(participants).where(_identified())
-        count = db.execute(gone.values(external=None, study="", session="", token=None, resume=None)).rowcount
+        anonymised = sa.update(participants).where(_identified())
+        count = db.execute(anonymised.values(external=None, study="", session="", token=None, resume=None)).rowcount
         db.execute(sa.delete(events))
         db.execute(sa.delete(profiles))
         db.execute(sa.delete(profile_consents))
         if counts is not None:
-            db.execute(sa.delete(facts).where(facts.c.key == KEPT))
-            db.execute(sa.insert(facts), {"key": KEPT, "value": counts})
+            db.execute(sa.delete(facts).where(facts.c.key == COUNTS_FACT))
+            db.execute(sa.insert(facts), {"key": COUNTS_FACT, "value": counts})
         db.execute(sa.update(removals).values(reply=""))
         db.execute(sa.update(facts).where(facts.c.key == "key").values(value=secrets.token_hex(32)))
         note(db, now, ACTOR, "deleted the ids of participants", {"people": count})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Experiment, Outcome, Request
+from evenedit.core.records import ConditionKind, Experiment, Outcome, Request
 from evenedit.design.requests import case_frame
 from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.design.study_design import StudyDesign
@@ -35,7 +35,7 @@ def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
 
 
 def stale(file: StudyFile, store: Store, survey: int) -> str | None:
-    """A sentence where the study file asks for another sample than was drawn, as people would rate the old one."""
+    """Return a warning if the study file asks for another sample than the drawn one; else None."""
     drawn = store.cases(_name(survey))
     if not drawn:
         return None
@@ -67,7 +67,7 @@ def _name(survey: int) -> str:
 
 
 def _design(file: StudyFile) -> dict[str, Any]:
-    """What a sample depends on in the study file."""
+    """Return the parts of the study file that a sample depends on."""
     section = file.sections.survey
     assert section is not None
     parts = section.model_dump(mode="json", include={"cases", "sampler", "population", "quotas"})
@@ -100,7 +100,7 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
 
 
 def margins(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
-    """The composition of a sample (Table 18): one row per level of category, editor, each factor and prompt."""
+    """Return the composition of a sample (Table 18): one row per level of category, editor, each factor and prompt."""
     requests = store.requests()
     frame = _frame(file, store, [requests[ident] for ident in cases])
     rows = [
@@ -113,7 +113,7 @@ def margins(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.Dat
 
 
 def _margin(name: str, values: pd.Series[str], order: Sequence[str] = ()) -> Iterator[dict[str, object]]:
-    """The rows of one factor, in the order of its levels; cases without a label come last."""
+    """Return the rows of one factor, in the order of its levels; cases without a label come last."""
     if not values.ne("").any():
         return
     counts = {str(level): int(count) for level, count in values.value_counts().items()}
@@ -127,12 +127,12 @@ def _population(file: StudyFile, store: Store, section: SurveySection, survey: i
     planned = [
         r
         for r in StudyDesign(file, store).planned(sources)
-        if r.experiment is experiment and r.condition == Condition.BASELINE
+        if r.experiment is experiment and r.condition.kind is ConditionKind.BASELINE
     ]
-    shown = [r for r in planned if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
-    if not shown:
+    pictured = [r for r in planned if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
+    if not pictured:
         raise EvenEditError("the survey has no cases yet: the study has no edits. Try: evenedit run STUDY")
-    frame = _frame(file, store, shown).assign(chance=1.0)
+    frame = _frame(file, store, pictured).assign(chance=1.0)
     if survey == 3:
         return frame.assign(agreed=_agreed(file, store, frame))
     if section.population == "mitigation":
@@ -150,7 +150,7 @@ def _frame(file: StudyFile, store: Store, requests: list[Request]) -> pd.DataFra
 
 
 def _classes(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
-    """The priority class of each case, by the judges' scores."""
+    """Return the priority class of each case, by the judges' scores."""
     table = StudyDesign(file, store).table()
     scores = combine(table, {}, "exclude")
     if not scores.values.any():
@@ -163,7 +163,7 @@ def _classes(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
 
 
 def _agreed(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
-    """Whether the judges agreed on each case: samples hold equally many of both kinds."""
+    """Return whether the judges agreed on each case; samples hold equally many of both kinds."""
     table = StudyDesign(file, store).table()
     review = dict(zip(table.edits["request_id"], combine(table, {}, "exclude").needs_review.tolist(), strict=True))
     return ["disagreed" if review[ident] else "agreed" for ident in frame["id"]]

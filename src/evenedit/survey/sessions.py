@@ -44,10 +44,10 @@ from evenedit.storage.survey_schema import (
     OF_ONE_PERSON,
     PREVIEW,
     answers,
+    displayed,
     items,
     log,
     participants,
-    shown,
     slots,
 )
 from evenedit.storage.survey_store import SurveyStore, note
@@ -64,10 +64,10 @@ from evenedit.survey.visits import (
     Arrival,
     AskedQuestion,
     Completion,
-    Elsewhere,
-    Incomplete,
+    IncompleteTaskError,
+    NotAllowedError,
     ParticipantItem,
-    Refused,
+    ResumeCodeRequiredError,
     TaskCard,
     Visit,
     VisitEnding,
@@ -78,10 +78,10 @@ __all__ = [
     "Arrival",
     "AskedQuestion",
     "Completion",
-    "Elsewhere",
-    "Incomplete",
+    "IncompleteTaskError",
+    "NotAllowedError",
     "ParticipantItem",
-    "Refused",
+    "ResumeCodeRequiredError",
     "SurveyService",
     "TaskCard",
     "Visit",
@@ -147,26 +147,26 @@ class SurveyService:
     def arrive(self, arrival: Arrival, token: str | None = None) -> Visit:
         """Begin or continue a visit; the same person comes back to the same visit, on any device.
 
-        `token` is what the browser has, "" for nothing. Where the platform has not signed the link, anybody may have
-        written the id into it: without the visit's own token a task is then not opened (Elsewhere), and a visit that
-        has no task yet gets a new token, so that two who know an id never share a visit. None: the caller vouches.
+        `token` is the browser's cookie, "" for none. If the platform has not signed the link, anybody may have written
+        the id into it: without the visit's token a task is then not opened (ResumeCodeRequiredError), and a visit
+        without a task gets a new token, so that two people who know an id never share a visit. None: no check.
 
         Without a free slot a new visit ends at once (no_seat) rather than after the guide; it opens again when the
         participant comes back and a slot has become free.
         """
         survey = arrival.survey or self.section.surveys[0]
         if survey not in self.section.surveys or retention.is_over(self.section, self.clock()):
-            raise Refused("this survey is not open")
+            raise NotAllowedError("this survey is not open")
         if not arrival.participant or len(arrival.participant) > 200:
-            raise Refused("the link lacks a participant id")
+            raise NotAllowedError("the link lacks a participant id")
 
         def work(db: sa.Connection) -> Visit:
-            mine = sa.and_(
+            same_person = sa.and_(
                 participants.c.survey == survey,
                 participants.c.platform == arrival.platform,
                 participants.c.external == arrival.participant,
             )
-            row = db.execute(sa.select(participants).where(mine).with_for_update()).one_or_none()
+            row = db.execute(sa.select(participants).where(same_person).with_for_update()).one_or_none()
             free = arrival.platform == PREVIEW or self.slots.free(db, survey) > 0
             if row is None:
                 if arrival.platform == PREVIEW:
@@ -189,54 +189,54 @@ class SurveyService:
                 return _visit(row)
             if not arrival.signed and token is not None and token != row.token:
                 if row.stage in (VisitStage.TASK, VisitStage.DONE) and row.ending != VisitEnding.NO_SLOT:
-                    raise Elsewhere
+                    raise ResumeCodeRequiredError
                 row = self._move(db, row.id, token=secrets.token_urlsafe(32))
             if row.ending == VisitEnding.NO_SLOT and free:
-                again = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
-                row = self._move(db, row.id, stage=again, ending=None)
+                stage = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
+                row = self._move(db, row.id, stage=stage, ending=None)
             return _visit(row)
 
         return self.database.write(work)
 
     def introduce(self, query: Mapping[str, str]) -> Arrival:
-        """The participant that a link's parameters identify: a signed invitation, or ids of the study's platform."""
+        """Return the participant that a link identifies: a signed invitation, or ids of the platform."""
         return self.arrivals.arrive(query)
 
     def resume_code(self, token: str) -> str:
-        """A code to type on another device, where the platform's link is not at hand."""
+        """Return a code that resumes the visit on another device, without the platform's link."""
         row = self.database.row(sa.select(participants.c.resume).where(participants.c.token == token))
         return "" if row is None else str(row.resume)
 
     def resume(self, code: str) -> Visit | None:
-        """The visit of a resume code; spaces, dashes and case do not matter."""
+        """Return the visit of a resume code; spaces, dashes and case are ignored."""
         plain = "".join(c for c in code.upper() if c.isalnum())
         tidy = "-".join(plain[i : i + 4] for i in range(0, len(plain), 4))
         row = self.database.row(sa.select(participants).where(participants.c.resume == tidy))
         return None if row is None else _visit(row)
 
     def visit(self, token: str) -> Visit | None:
-        """The visit of a cookie; None for an unknown cookie, or after withdrawal."""
+        """Return the visit of a cookie; None for an unknown cookie, or after withdrawal."""
         row = self.database.row(sa.select(participants).where(participants.c.token == token))
         return None if row is None else _visit(row)
 
     def read_guide(self, token: str) -> Visit:
-        """The guide was read; on to the comprehension check."""
+        """Move a visit from the guide to the comprehension check."""
 
         def work(db: sa.Connection) -> Visit:
-            row = self._mine(db, token)
+            row = self._participant_row(db, token)
             return _visit(self._move(db, row.id, stage=VisitStage.CHECK) if row.stage == VisitStage.GUIDE else row)
 
         return self.database.write(work)
 
     def check_questions(self, survey: int) -> list[Question]:
-        """The comprehension check of a survey, without its right answers."""
+        """Return the comprehension check of a survey, without its right answers."""
         return [check.question for check in checks(survey, self.file.rubric)]
 
     def check(self, token: str, answers: Mapping[str, int]) -> Visit:
         """Mark the comprehension check; one more try is allowed, then the visit ends screened out."""
 
         def work(db: sa.Connection) -> Visit:
-            row = self._mine(db, token)
+            row = self._participant_row(db, token)
             if row.stage != VisitStage.CHECK:
                 return _visit(row)
             if all(answers.get(check.question.id) == check.right for check in checks(row.survey)):
@@ -250,7 +250,7 @@ class SurveyService:
         return self.database.write(work)
 
     def tries_left(self, token: str) -> int:
-        """How often the comprehension check may still be taken."""
+        """Return how often the comprehension check may still be taken."""
         row = self.database.row(sa.select(participants.c.tries).where(participants.c.token == token))
         return 0 if row is None else max(0, TRIES - int(row.tries))
 
@@ -270,7 +270,7 @@ class SurveyService:
         """
 
         def work(db: sa.Connection) -> Visit:
-            row = self._mine(db, token)
+            row = self._participant_row(db, token)
             if row.stage != VisitStage.CONSENT:
                 return _visit(row)
             if not agreed:
@@ -286,7 +286,7 @@ class SurveyService:
         return self.database.write(work)
 
     def tasks(self, survey: int = 0, *, preview: bool = False) -> list[TaskCard]:
-        """The dashboard of the published design; of the study's first survey unless another is named.
+        """Return the dashboard of the published design; by default of the first survey.
 
         To a preview every task is open.
         """
@@ -307,11 +307,11 @@ class SurveyService:
         """
 
         def work(db: sa.Connection) -> Visit:
-            row = self._mine(db, token)
+            row = self._participant_row(db, token)
             if row.stage in (VisitStage.TASK, VisitStage.DONE):
                 return _visit(row)
             if row.stage != VisitStage.CHOOSE:
-                raise Refused("please read the guide and decide about taking part first")
+                raise NotAllowedError("please read the guide and decide about taking part first")
             return _visit(self._assign(db, row, task))
 
         return self.database.write(work)
@@ -319,21 +319,21 @@ class SurveyService:
     # -- the task ------------------------------------------------------------------------------------------
 
     def items(self, token: str) -> list[ParticipantItem]:
-        """All items of the participant's task, in their order, with answers so far."""
+        """Return all items of the participant's task, in their order, with answers so far."""
         task = self.participant_tasks.of(token)
-        given: dict[int, dict[tuple[str, str], int]] = {}
+        saved: dict[int, dict[tuple[str, str], int]] = {}
         for row in self.database.rows(sa.select(answers).where(answers.c.participant == task.participant)):
-            given.setdefault(row.item, {})[row.slot, row.question] = row.value
-        return [replace(page.public, answers=given.get(page.item, {})) for page in task.pages]
+            saved.setdefault(row.item, {})[row.slot, row.question] = row.value
+        return [replace(page.public, answers=saved.get(page.item, {})) for page in task.pages]
 
     def sequence(self, token: str) -> int:
-        """The highest sequence number this participant has stored; a page counts on from here."""
-        mine = sa.select(participants.c.id).where(participants.c.token == token).scalar_subquery()
-        row = self.database.row(sa.select(sa.func.max(answers.c.sequence)).where(answers.c.participant == mine))
+        """Return the highest stored sequence number of this participant; a page continues from it."""
+        participant = sa.select(participants.c.id).where(participants.c.token == token).scalar_subquery()
+        row = self.database.row(sa.select(sa.func.max(answers.c.sequence)).where(answers.c.participant == participant))
         return int(row[0] or 0) if row else 0
 
     def picture(self, token: str, picture: str) -> bytes | None:
-        """A picture of the participant's own task as JPEG without metadata; None for any other id."""
+        """Return a picture of the participant's task as JPEG without metadata; None for any other id."""
         return self.participant_tasks.picture(token, picture)
 
     def save(
@@ -355,11 +355,11 @@ class SurveyService:
         page = task.by_id.get(item)
         known = page.questions.get((slot, question)) if page else None
         if page is None or known is None:
-            raise Refused("this item is not part of your task")
+            raise NotAllowedError("this item is not part of your task")
         if type(value) is not int or not 1 <= value <= len(known.labels):
-            raise Refused(f"an answer is a whole number from 1 to {len(known.labels)}")
+            raise NotAllowedError(f"an answer is a whole number from 1 to {len(known.labels)}")
         if not 0 <= sequence < LARGEST or not 0 <= milliseconds < LARGEST:
-            raise Refused("this answer carries an impossible number")
+            raise NotAllowedError("this answer carries an impossible number")
         at = self.clock()
         row = {
             "participant": task.participant,
@@ -375,9 +375,9 @@ class SurveyService:
         def work(db: sa.Connection) -> int:
             state = self._state(db, {"token": token}).one_or_none()
             if state is None or state.stage != VisitStage.TASK:
-                raise Refused("this task is submitted; its answers cannot be changed any more")
+                raise NotAllowedError("this task is submitted; its answers cannot be changed any more")
             if state.platform != PREVIEW:
-                self.slots.stay(db, state)
+                self.slots.renew(db, state)
             stored = self._keep(db, row).scalar_one_or_none()
             if stored is None:  # what is stored is newer, or the same
                 stored = self._stored(db, row).scalar_one()
@@ -386,27 +386,27 @@ class SurveyService:
         return self.database.later(work)
 
     def submit(self, token: str) -> Visit:
-        """Finish the task; raises Incomplete while answers are missing. Submitting again changes nothing."""
+        """Finish the task; raises IncompleteTaskError while answers are missing. Submitting again changes nothing."""
         done = self.visit(token)
         if done is not None and done.stage is VisitStage.DONE:
             return done
         task = self.participant_tasks.of(token)
 
         def work(db: sa.Connection) -> Visit:
-            row = self._mine(db, token)
+            row = self._participant_row(db, token)
             if row.stage != VisitStage.TASK:
                 return _visit(row)
-            mine = sa.select(answers).where(answers.c.participant == row.id)
-            given = {(a.item, a.slot, a.question): a.value for a in db.execute(mine)}
+            query = sa.select(answers).where(answers.c.participant == row.id)
+            saved = {(a.item, a.slot, a.question): a.value for a in db.execute(query)}
             missing = [
                 page.public.number
                 for page in task.pages
-                if any((page.item, *asked_) not in given for asked_ in page.questions)
+                if any((page.item, *question) not in saved for question in page.questions)
             ]
             if missing:
-                raise Incomplete(missing)
+                raise IncompleteTaskError(missing)
             failed = sum(
-                any(given[(page.item, *key)] != page.public.instructed for key in page.questions)
+                any(saved[(page.item, *key)] != page.public.instructed for key in page.questions)
                 for page in task.pages
                 if page.public.instructed is not None
             )
@@ -440,10 +440,10 @@ class SurveyService:
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _mine(self, db: sa.Connection, token: str) -> Any:
+    def _participant_row(self, db: sa.Connection, token: str) -> Any:
         row = db.execute(sa.select(participants).where(participants.c.token == token).with_for_update()).one_or_none()
         if row is None:
-            raise Refused("this visit is not known here; please open the link again")
+            raise NotAllowedError("your session has expired; please open the link again")
         return row
 
     def _move(self, db: sa.Connection, ident: int, **values: Any) -> Any:
@@ -458,14 +458,14 @@ class SurveyService:
             taken = self.slots.take(db, row.id, row.survey, task)
         if taken is None:
             if task is not None and self.slots.free(db, row.survey) > 0:
-                raise Refused("that task has just been taken; please pick another")
+                raise NotAllowedError("that task has just been taken; please pick another")
             return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_SLOT)
         query = sa.select(items).where(items.c.survey == row.survey, items.c.task == taken).order_by(items.c.id)
         pages = db.execute(query).all()
-        rng = np.random.default_rng(secrets.randbits(64))
+        rng = np.random.default_rng([self.file.sections.study.seed, row.survey, row.id])
         places = {number: place for place, number in enumerate(order([p.kind for p in pages], rng), 1)}
         db.execute(
-            sa.insert(shown),
+            sa.insert(displayed),
             [
                 {
                     "participant": row.id,

@@ -18,7 +18,7 @@ import numpy as np
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
-from evenedit.core.records import Condition, Outcome, Request, Source
+from evenedit.core.records import ConditionKind, Outcome, Request, Source
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
@@ -40,7 +40,7 @@ class KnownPictures:
         self._file = file
         sources, edits, requests = store.sources(), store.edits(), store.requests()
         wanted = {self._page(requests[output], sources) for output in outputs}
-        shown = cache(lambda image: _hash(jpeg(self._images.open(image))))
+        displayed = cache(lambda image: _hash(jpeg(self._images.open(image))))
         self._known: dict[tuple[str, ...], tuple[str, str]] = {}
         for ident, request in requests.items():
             edit = edits.get(ident)
@@ -50,17 +50,17 @@ class KnownPictures:
                 raise EvenEditError(f"simulated participants need simulated editors; '{request.editor}' is a real one")
             page = self._page(request, sources)
             if page in wanted:
-                pictures = map(shown, (*page[1:], edit.image))
+                pictures = map(displayed, (*page[1:], edit.image))
                 self._known.setdefault((page[0], *pictures), (edit.image, request.prompt_id))
 
     def _page(self, request: Request, sources: Mapping[str, Source]) -> tuple[str, ...]:
-        """What a page shows beside the output: the instruction and the sources."""
+        """Return the instruction and the sources of a page."""
         prompt = self._file.prompt(request.prompt_id)
-        text = prompt.swapped_text if request.condition == Condition.SWAPPED else prompt.text
+        text = prompt.swapped_text if request.condition.kind is ConditionKind.SWAPPED else prompt.text
         return str(text), *(sources[ident].image for ident in request.source_ids)
 
     def find(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
-        """The case that a page shows, and its ground truth."""
+        """Return the case that a page shows, and its ground truth."""
         image, prompt_id = self._known[instruction, *(_hash(picture) for picture in pictures)]
         edited = self._images.open(image)
         prompt = self._file.prompt(prompt_id)
@@ -94,7 +94,7 @@ class SimulatedParticipant:
     def work(self, browser: Browser) -> int:
         """Answer every open item and submit; returns the number of answers given."""
         task = json.loads(browser.open("/survey/items").content)
-        sequence, given = int(task["sequence"]), 0
+        sequence, count = int(task["sequence"]), 0
         for item in task["items"]:
             done = {(a["slot"], a["question"]) for a in item["answers"]}
             elapsed = 0.0
@@ -102,14 +102,14 @@ class SimulatedParticipant:
                 elapsed += PACE * float(self._rng.lognormal(0, 0.4))
                 if (slot, question) in done:
                     continue
-                sequence, given = sequence + 1, given + 1
+                sequence, count = sequence + 1, count + 1
                 body = {"item": item["id"], "slot": slot, "question": question, "value": value, "sequence": sequence}
                 browser.send_json("/survey/answers", body | {"milliseconds": int(1000 * elapsed)})
         browser.send_form("/survey/submit")
-        return given
+        return count
 
     def _answers(self, browser: Browser, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-        """This participant's answers to an item, or those an instructed check asks for."""
+        """Return this participant's answers to an item, or those an instructed check requires."""
         rows = [(slot, row["id"]) for row in item["questions"] for slot in row["slots"]]
         instruction = str(item["instruction"])
         if item["instructed"]:
@@ -126,8 +126,8 @@ class SimulatedParticipant:
             elif question == ROLE.id:
                 answers[slot, question] = self._role(*seen[slot])
         for slot, (case, _) in seen.items():
-            asked = [QUESTIONS[question] for s, question in rows if s == slot and question in QUESTIONS]
-            reply = self._judge.judge(case, asked)
+            questions = [QUESTIONS[question] for s, question in rows if s == slot and question in QUESTIONS]
+            reply = self._judge.judge(case, questions)
             answers |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
         return {key: answers[key] for key in rows}
 
@@ -149,5 +149,5 @@ def _hash(content: bytes) -> str:
 
 
 def name_of(number: int) -> str:
-    """The name of the simulated participant with this number."""
+    """Return the name of the simulated participant with this number."""
     return f"simulated-person-{number:02d}"

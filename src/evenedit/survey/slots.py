@@ -21,11 +21,11 @@ class Slots:
         self._clock = clock
 
     def is_free(self) -> sa.ColumnElement[bool]:
-        """Whether a slot was never taken, or its holder stopped answering."""
+        """Return True if a slot was never taken, or its holder stopped answering."""
         return sa.or_(slots.c.participant.is_(None), slots.c.expires < self._clock())
 
     def free(self, db: sa.Connection, survey: int, task: int | None = None) -> int:
-        """The number of free slots."""
+        """Return the number of free slots."""
         query = sa.select(sa.func.count()).select_from(slots).where(slots.c.survey == survey, self.is_free())
         return int(db.execute(query if task is None else query.where(slots.c.task == task)).scalar_one())
 
@@ -46,7 +46,7 @@ class Slots:
                 db.execute(taken.values(participant=participant, expires=self._clock() + self._lasts))
                 return int(slot.task)
 
-    def stay(self, db: sa.Connection, holder: Any) -> None:
+    def renew(self, db: sa.Connection, holder: Any) -> None:
         """Renew the slot of a participant who answers, or take another free one of the same task."""
         if holder.slot_id is None:
             self.take(db, holder.id, holder.survey, holder.task)
@@ -56,12 +56,12 @@ class Slots:
 
     def keep(self, db: sa.Connection, participant: int, survey: int, task: int) -> bool:
         """Keep the participant's slot for good, or a free one of the same task. Returns False if there is none."""
-        mine = sa.update(slots).where(slots.c.participant == participant).values(expires=None)
-        if db.execute(mine).rowcount:
+        kept_slot = sa.update(slots).where(slots.c.participant == participant).values(expires=None)
+        if db.execute(kept_slot).rowcount:
             return True
-        return self.take(db, participant, survey, task) is not None and bool(db.execute(mine).rowcount)
+        return self.take(db, participant, survey, task) is not None and bool(db.execute(kept_slot).rowcount)
 
     def leave(self, db: sa.Connection, participant: int) -> bool:
         """Free the participant's slot. Returns False if there was none."""
-        gone = sa.update(slots).where(slots.c.participant == participant).values(participant=None, expires=None)
-        return bool(db.execute(gone).rowcount)
+        freed = sa.update(slots).where(slots.c.participant == participant).values(participant=None, expires=None)
+        return bool(db.execute(freed).rowcount)

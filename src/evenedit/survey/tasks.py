@@ -14,7 +14,7 @@ import numpy as np
 
 from evenedit.config.study_file import SurveySection
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Edit, Experiment, Outcome, Request, is_simulated
+from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Request, is_simulated
 
 CASE, GOLD, INSTRUCTED = "case", "gold", "instructed"
 TRUTH = "truth"
@@ -45,15 +45,15 @@ class Material:
     edits: Mapping[str, Edit]
 
     def edited(self, request_id: str) -> bool:
-        """Whether the request has an edited image."""
+        """Return True if the request has an edited image."""
         return request_id in self.edits and self.edits[request_id].outcome is Outcome.EDITED
 
     def pairs(self, cases: Iterable[str]) -> list[tuple[str, ...]]:
-        """The outputs of each case: baseline and mitigated, or the one there is; none is left out."""
+        """Return the outputs of each case: baseline and mitigated, or the only one."""
         mitigated = {
             _key(r): ident
             for ident, r in self.requests.items()
-            if r.experiment is Experiment.MITIGATION and r.condition == Condition.FEATURE and self.edited(ident)
+            if (r.experiment, r.condition.kind) == (Experiment.MITIGATION, ConditionKind.FEATURE) and self.edited(ident)
         }
         pairs = []
         for case in cases:
@@ -63,7 +63,7 @@ class Material:
 
 
 def gold_per_task(section: SurveySection) -> int:
-    """The number of gold items among a task's items: at least one if there is gold, and at least one case besides."""
+    """Return the number of gold items of a task: at least one if there is gold, and fewer than its items."""
     if section.gold is None:
         return 0
     return min(max(1, round(section.gold_share * section.items_per_task)), section.items_per_task - 1)
@@ -72,7 +72,7 @@ def gold_per_task(section: SurveySection) -> int:
 def compose(
     survey: int, section: SurveySection, cases: Sequence[str], material: Material, folder: Path, seed: int
 ) -> list[TaskItem]:
-    """The items of every task: cases are dealt out prompt by prompt, so that no rater sees one prompt only."""
+    """Return the items of all tasks; cases are dealt prompt by prompt, so that raters see several prompts."""
     rng = np.random.default_rng(seed + survey)
     pages: list[tuple[str, ...]]
     if survey == 3:
@@ -99,7 +99,7 @@ def compose(
 
 
 def order(kinds: Sequence[str], rng: np.random.Generator) -> list[int]:
-    """A participant's own order: shuffled, with the instructed checks spread over the task."""
+    """Return a participant's order of items: shuffled, with the instructed checks spread over the task."""
     plain = [i for i, kind in enumerate(kinds) if kind != INSTRUCTED]
     checks = [i for i, kind in enumerate(kinds) if kind == INSTRUCTED]
     rng.shuffle(plain)
@@ -140,8 +140,8 @@ def _gold(
         return []
     known = _truth(material) if section.gold == TRUTH else _answer_key(folder / section.gold, material)
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
-    conditions = (Condition.BASELINE, Condition.SWAPPED) if survey == 3 else (Condition.BASELINE,)
-    first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition in conditions]
+    conditions = (ConditionKind.BASELINE, ConditionKind.SWAPPED) if survey == 3 else (ConditionKind.BASELINE,)
+    first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition.kind in conditions]
     free = [i for i in first if i not in sampled and i in known]
     pages = [(i,) for i in free if material.edited(i)] if survey == 3 else material.pairs(free)
     pages = [p for p in pages if p[0] in known]
@@ -189,5 +189,5 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _key(request: Request) -> tuple[Any, ...]:
-    """What a baseline and its mitigated output share."""
+    """Return the key that a baseline shares with its mitigated output."""
     return request.source_ids, request.prompt_id, request.editor, request.seed

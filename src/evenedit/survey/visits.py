@@ -32,7 +32,7 @@ class VisitEnding(StrEnum):
 
     @property
     def in_words(self) -> str:
-        """How pages for staff name it."""
+        """The name of the ending on staff pages."""
         return "no free slot" if self is VisitEnding.NO_SLOT else self.value.replace("_", " ")
 
 
@@ -87,7 +87,7 @@ class ParticipantItem:
     """What the editor was asked to do; for an instructed check, what to answer."""
     pictures: Mapping[str, str]
     """Opaque picture ids by their position on the page: source (or source_1, source_2), A, B."""
-    asked: Sequence[AskedQuestion]
+    questions: Sequence[AskedQuestion]
     answers: Mapping[tuple[str, str], int]
     """Given so far, by image (A, B or "") and question id."""
     role: str = ""
@@ -124,18 +124,18 @@ class Completion:
     redirect: str | None
 
 
-class Refused(Exception):
+class NotAllowedError(Exception):
     """A call that is not allowed at this stage; the message can be shown to the participant."""
 
 
-class Elsewhere(Refused):
+class ResumeCodeRequiredError(NotAllowedError):
     """An id that nobody has signed belongs to a visit of another browser: its resume code is needed."""
 
     def __init__(self) -> None:
-        super().__init__("a visit with this id began in another browser; please type its resume code")
+        super().__init__("a visit with this id was started in another browser; please enter its resume code")
 
 
-class Incomplete(Refused):
+class IncompleteTaskError(NotAllowedError):
     """Answers are missing."""
 
     def __init__(self, items: Sequence[int]) -> None:

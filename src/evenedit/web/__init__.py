@@ -1,1 +1,1 @@
-"""The web app: survey, admin, curation, review and gallery pages, without a build step or external assets."""
+"""Serve the survey, admin, curation, gallery and review pages."""

@@ -15,15 +15,14 @@ from typing import IO
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenedit.web.roles import PAGES
-from evenedit.web.saving import PATH as SAVE
 
 MODE = 0o640
-OURS = frozenset({*PAGES, "/survey", "/static"})
+OWN_PATHS = frozenset({*PAGES, "/survey", "/static"})
 """The parts of the app by which a path without a route is told."""
 
 
 def open_log(where: str) -> IO[str]:
-    """The stream to write to: a file that is added to, or the standard output for "-"."""
+    """Open the stream to write to: a file to append to, or the standard output for "-"."""
     if where == "-":
         return sys.stdout
     path = Path(where)
@@ -69,13 +68,11 @@ class AccessLogMiddleware:
 
 
 def _route(scope: Scope) -> str:
-    """The path as the app names it, with the names of its variables; of other paths no more than whose part they are.
+    """Return the route's path with the names of its variables; for other paths only the part of the app.
 
     A path that is none of ours is not told: it may hold anything.
     """
     if known := getattr(scope.get("route"), "path", None):
         return str(known)
-    if scope["path"] == SAVE:  # saved without looking for a route
-        return SAVE
     first = "/" + scope["path"].split("/")[1]
-    return first if first in OURS else "other"
+    return first if first in OWN_PATHS else "other"

@@ -25,7 +25,7 @@ AccountName = Annotated[str, Form(max_length=80)]
 
 
 def router() -> APIRouter:
-    """The routes of the page; `staff` opens them to owners alone."""
+    """Return the routes of the page; `staff` opens them to owners only."""
     routes = APIRouter(prefix=PATH, tags=["staff"], default_response_class=HTMLResponse)
     routes.get("")(accounts)
     routes.post("")(add)

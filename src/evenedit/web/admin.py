@@ -47,7 +47,7 @@ Pseudonym = Annotated[str, Form(max_length=100)]
 
 
 def router() -> APIRouter:
-    """The routes of the admin pages."""
+    """Return the routes of the admin pages."""
     routes = APIRouter(prefix="/admin", tags=["staff"], default_response_class=HTMLResponse)
 
     @routes.get("/login")
@@ -64,7 +64,7 @@ def router() -> APIRouter:
         try:
             cookie, role = authentication(request).sign_in(name, password, address_of(request))
         except HttpProblem as problem:
-            shown = page(
+            login_form = page(
                 request,
                 "login.html",
                 problem.status,
@@ -73,8 +73,8 @@ def router() -> APIRouter:
                 problem=str(problem),
                 has_accounts=authentication(request).has_accounts,
             )
-            shown.headers.update(problem.headers)
-            return shown
+            login_form.headers.update(problem.headers)
+            return login_form
         wanted = _inside(next)
         open_to_them = may_open(role, urlsplit(wanted).path)
         answer = RedirectResponse(wanted if open_to_them else home_of(role, request.app.state.navigation), 303)
@@ -91,8 +91,8 @@ def router() -> APIRouter:
 
     @routes.get("/home")
     def home(request: Request, name: Staff) -> Response:
-        own = home_of(request.state.role, request.app.state.navigation)
-        return page(request, "admin/home.html", staff=name) if own == IDLE else RedirectResponse(own, 303)
+        target = home_of(request.state.role, request.app.state.navigation)
+        return page(request, "admin/home.html", staff=name) if target == IDLE else RedirectResponse(target, 303)
 
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:
@@ -199,7 +199,7 @@ def _decisions(routes: APIRouter) -> None:
 
 
 def _ethics(routes: APIRouter) -> None:
-    """The versions of the consent page, and requests of pictured people."""
+    """Return the versions of the consent page, and requests of pictured people."""
 
     @routes.get("/consent")
     def consent(request: Request, name: Staff) -> Response:
@@ -235,7 +235,7 @@ def _queue(request: Request, name: str, status: int = 200, **more: str) -> Respo
 
 
 def _rejections(request: Request) -> prolific.Rejections:
-    """The queue. Without an API token it can be read, and a decision says what is missing."""
+    """Show the queue; without an API token it is read-only, and a decision says what is missing."""
     _needed(request)
     service = request.app.state.survey
     platform = service.section.platform
@@ -256,7 +256,7 @@ def _needed(request: Request) -> SurveyAdmin:
 
 
 def _person(request: Request, pseudonym: str) -> ParticipantStatus:
-    """The participant with this pseudonym."""
+    """Return the participant with this pseudonym."""
     for person in _needed(request).people():
         if person.pseudonym == pseudonym:
             return person
@@ -264,15 +264,15 @@ def _person(request: Request, pseudonym: str) -> ParticipantStatus:
 
 
 def _endings(admin: SurveyAdmin) -> dict[str, int]:
-    """How many visits ended in each way, in words."""
+    """Return the number of visits by ending, with the ending's title."""
     counts = admin.endings().items()
     return {VisitEnding(ending).in_words if ending else "in progress": count for ending, count in counts}
 
 
 def _stale(request: Request) -> list[str]:
-    """What to say where study.toml asks for another sample than people are rating."""
+    """Return a message for each survey whose sample differs from that of study.toml."""
     study, surveys = request.app.state.study, request.app.state.survey.section.surveys
-    return [told for survey in surveys if (told := stale(study.file, study.store, survey))]
+    return [message for survey in surveys if (message := stale(study.file, study.store, survey))]
 
 
 def _preview_links(request: Request) -> dict[int, str]:
@@ -294,7 +294,7 @@ def _back(message: str) -> Response:
 
 
 def _log(request: Request, admin: SurveyAdmin | None, most: int = 40) -> list[dict[str, str]]:
-    """The latest actions of staff, from the app's log and the survey's, newest first."""
+    """Return the latest actions of staff, from the app's log and the survey's, newest first."""
     rows = [(entry["time"][:19], entry["name"], entry["action"]) for entry in request.app.state.log.entries(most)]
     for entry in admin.log(most) if admin else []:
         at = datetime.fromtimestamp(entry["at"], UTC).isoformat()[:19]
@@ -307,6 +307,6 @@ def _log(request: Request, admin: SurveyAdmin | None, most: int = 40) -> list[di
 
 
 def _inside(path: str) -> str:
-    """The path, if it is on this site: a link must not send staff elsewhere after signing in."""
+    """Return the path if it is on this site, so that a link cannot redirect staff to another site."""
     safe = path.startswith("/") and not path.startswith("//") and path.isprintable() and "\\" not in path
     return path if safe else "/admin"

@@ -12,13 +12,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
+from evenedit.cases.search import LiveGallery
 from evenedit.config.study_file import StudyFile
 from evenedit.core.records import is_simulated
+from evenedit.operations.run_view import RunView
 from evenedit.report.render.html import ASSETS, PALETTE
-from evenedit.study.gallery.search import LiveGallery
-from evenedit.study.live_report import LiveReport
-from evenedit.study.live_run import LiveRun
-from evenedit.study.study import Study
+from evenedit.reporting.cache import LiveReport
+from evenedit.study.context import StudyContext
 from evenedit.survey import retention
 from evenedit.survey.languages import BUILT_IN, Languages
 from evenedit.survey.sessions import SurveyService
@@ -42,22 +42,21 @@ from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.consent import sheet
 from evenedit.web.errors import handle_errors
-from evenedit.web.pages import HERE
-from evenedit.web.saving import SavingMiddleware
+from evenedit.web.pages import FOLDER
 from evenedit.web.security_headers import SecurityMiddleware
-from evenedit.web.settings import Setup
+from evenedit.web.settings import ServerSettings
 from evenedit.web.throttle import Limit
 
 
 def _simulated(file: StudyFile) -> bool:
-    """Whether any editor, judge or participant of the study is simulated: every page is then marked."""
+    """Return whether any editor, judge or participant of the study is simulated; all pages are then marked."""
     people = file.sections.survey is not None and file.sections.survey.simulated_people > 0
     names = [*(editor.id for editor in file.sections.editors), *(judge.id for judge in file.sections.judges)]
     return people or any(map(is_simulated, names))
 
 
 def _file(path: Path) -> Callable[[], FileResponse]:
-    """The handler of an address that is one file."""
+    """Return the handler of an address that is one file."""
     return lambda: FileResponse(path)
 
 
@@ -78,9 +77,9 @@ async def _keep_the_date(service: SurveyService) -> None:
         await run_in_threadpool(retention.enforce, service.database, service.section, service.clock())
 
 
-def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
-    """The web app of one study."""
-    setup = setup or Setup()
+def create_app(study: StudyContext, setup: ServerSettings | None = None) -> FastAPI:
+    """Return the web app of one study."""
+    setup = setup or ServerSettings()
     app = FastAPI(
         title="EvenEdit",
         docs_url=None,
@@ -93,14 +92,14 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.simulated = _simulated(study.file)
     app.state.navigation = {"/admin": "Overview"}
     """The navigation of the pages for staff: titles by path."""
-    asked = study.file.sections.survey
-    app.state.languages = Languages(study.file.folder, asked.languages if asked else BUILT_IN)
+    section = study.file.sections.survey
+    app.state.languages = Languages(study.file.folder, section.languages if section else BUILT_IN)
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
-    if asked is not None and study.store.edits():  # before that there is nothing to show
-        for code in asked.languages:
+    if section is not None and study.store.edits():  # before that there is nothing to show
+        for code in section.languages:
             sheet(
-                asked, study.file.folder, app.state.languages.texts(code), code
+                section, study.file.folder, app.state.languages.texts(code), code
             )  # a page that cannot be read ends here
         app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20, counted="wrong codes")
@@ -116,7 +115,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):
         app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(accounts.router())
     app.include_router(monitor.router())
@@ -128,7 +127,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.report = LiveReport(study)
         app.state.navigation |= {"/report": "Report"}
         app.include_router(report.router())
-        app.state.run = LiveRun(study)
+        app.state.run = RunView(study)
         app.state.navigation |= {"/run": "Run"}
         app.include_router(run.router())
     if study.file.sections.curation:
@@ -140,8 +139,6 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.include_router(reviewers.router())
     handle_errors(app)
     app.state.navigation |= {accounts.PATH: "Accounts"}
-    if hasattr(app.state, "survey"):
-        app.add_middleware(SavingMiddleware, service=app.state.survey)
     app.add_middleware(SecurityMiddleware, production=setup.production, hosts=setup.hosts)
     if setup.access_log:
         app.add_middleware(AccessLogMiddleware, stream=open_log(setup.access_log))

@@ -34,7 +34,7 @@ class AuditLog:
             os.fsync(file.fileno())
 
     def entries(self, most: int = 50) -> list[dict[str, Any]]:
-        """The last lines, newest first. A line that cannot be read stands as one that says so."""
+        """Return the last lines, newest first. An unreadable line is replaced by a note."""
         try:
             with self.path.open("rb") as file:
                 start = max(0, self.path.stat().st_size - TAIL)
@@ -48,7 +48,7 @@ class AuditLog:
 
 
 def _is_torn(descriptor: int) -> bool:
-    """Whether the last line of a file has no end."""
+    """Return whether the last line of a file has no end."""
     size = os.fstat(descriptor).st_size
     return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 

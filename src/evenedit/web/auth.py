@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import suppress
 from hashlib import sha256
@@ -12,33 +11,31 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import Request, Response
 
+from evenedit.cases.review_queue import rater_id
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.storage.staff_store import StaffAccount, StaffSession, StaffStore, plain_name
 from evenedit.storage.store import Store
-from evenedit.study.review_queue import rater_id
 from evenedit.web.audit_log import AuditLog
 from evenedit.web.errors import HttpProblem, SignIn
 from evenedit.web.roles import Role, may_open
 from evenedit.web.security_headers import SAFE, is_own
-from evenedit.web.settings import Setup, check_password
+from evenedit.web.settings import ServerSettings, check_password
 from evenedit.web.throttle import ACCOUNT_TRIES, Limit
 
 COOKIE = "staff"
 HOURS = 12
 """How long a member of staff stays signed in."""
 ADMIN = "admin"
-_FACT = "staff"
-"""Where releases before 0.2 kept password hashes, in the study's database."""
 _hasher = PasswordHasher()
 
 
 def staff(request: Request) -> str:
-    """The name of the signed-in member of staff, whose role may open this page; for use with `Depends`."""
-    found = authentication(request).member(request.cookies.get(COOKIE, ""))
-    if found is None:
+    """Return the name of the signed-in member of staff, whose role may open this page; for `Depends`."""
+    member = authentication(request).member(request.cookies.get(COOKIE, ""))
+    if member is None:
         raise SignIn
-    name, role = found
+    name, role = member
     if request.method not in SAFE and not is_own(request.headers):
         raise HttpProblem(403, "This request did not come from a page of this server.")
     request.state.role, request.state.staff = role, name
@@ -48,7 +45,7 @@ def staff(request: Request) -> str:
 
 
 def authentication(request: Request) -> StaffAuthentication:
-    """The app's authentication of staff."""
+    """Return the app's authentication of staff."""
     auth: StaffAuthentication = request.app.state.authentication
     return auth
 
@@ -58,45 +55,41 @@ class Accounts:
 
     def __init__(self, store: Store) -> None:
         self.file = StaffStore(store.folder)
-        self._take_over(store)
 
     def all(self) -> dict[str, StaffAccount]:
-        """Every account by name."""
+        """Return all accounts by name."""
         return self.file.accounts()
 
     def add(self, name: str, role: Role, password: str) -> str:
         """Add an account and return its name."""
         known = rater_id(plain_name(name)).split(":", 1)[1]  # reviews are exported under the name
         if known in self.all():
-            raise EvenEditError(f"'{known}' has an account already; set its password or role instead")
+            raise EvenEditError(
+                f"'{known}' has an account already. To change it: evenedit admin add STUDY {known} --replace"
+            )
         self._save(known, role, password)
         return known
 
     def set_password(self, name: str, password: str) -> None:
-        """Set a password, which ends the account's sessions. The first account of all is an owner's."""
-        accounts = self.all()
-        known = plain_name(name)
-        if known in accounts:
-            self._save(known, Role(accounts[known].role), password)
-        elif accounts:
-            raise EvenEditError(f"'{known}' has no account. Add one: evenedit admin add STUDY {known} --role reviewer")
-        else:
-            self.add(name, Role.OWNER, password)
+        """Set a password, which ends the account's sessions."""
+        account = self.require(name)
+        self._save(account.name, Role(account.role), password)
 
     def set_role(self, name: str, role: Role) -> None:
         """Change what an account may do, at once for its sessions too."""
-        account = self._account(name)
+        account = self.require(name)
         self._keep_an_owner(account, role)
-        self.file.save(StaffAccount(account.name, role.value, account.hash, account.made))
+        self.file.save(StaffAccount(account.name, role.value, account.hash, account.created))
 
     def remove(self, name: str) -> str:
         """Remove an account and end its sessions; returns its name. What the person did stays in the log."""
-        account = self._account(name)
+        account = self.require(name)
         self._keep_an_owner(account, None)
         self.file.remove(account.name)
         return account.name
 
-    def _account(self, name: str) -> StaffAccount:
+    def require(self, name: str) -> StaffAccount:
+        """Return an account; raise `EvenEditError` if there is none of this name."""
         known = self.all().get(plain_name(name))
         if known is None:
             raise EvenEditError(
@@ -113,29 +106,18 @@ class Accounts:
         check_password(password, name)
         self.file.save(StaffAccount(name, role.value, _hasher.hash(password), time.time()))
 
-    def _take_over(self, store: Store) -> None:
-        """Move the password hashes of an earlier release out of the study's database, which can be passed on."""
-        former = store.fact(_FACT)
-        if former is None:
-            return
-        known = self.all()
-        for name, known_hash in json.loads(former).items():
-            if plain_name(name) not in known:
-                self.file.save(StaffAccount(plain_name(name), Role.OWNER.value, known_hash, time.time()))
-        store.forget_fact(_FACT)
-
 
 class StaffAuthentication:
     """Checks passwords, limits wrong ones, and knows the sessions of staff."""
 
-    def __init__(self, store: Store, setup: Setup, log: AuditLog) -> None:
+    def __init__(self, store: Store, setup: ServerSettings, log: AuditLog) -> None:
         self.accounts = Accounts(store)
         self._setup = setup
         self._log = log
         self._temporary = _hasher.hash(setup.password) if setup.password and not setup.production else None
         self._by_address = Limit()
         self._by_account = Limit(ACCOUNT_TRIES)
-        self._told = Limit(1)
+        self._announcements = Limit(1)
 
     @property
     def has_accounts(self) -> bool:
@@ -150,11 +132,11 @@ class StaffAuthentication:
             about = self._by_account.take(name)
         except HttpProblem:
             with suppress(HttpProblem):  # told once in a while: strangers must not be able to fill the log
-                self._told.take(address)
+                self._announcements.take(address)
                 self._log.note(name, "sign-in blocked", address=address)
             raise
         known = self._known().get(name)
-        if not _matches(known.hash if known else _NOBODY, password) or known is None:
+        if not _matches(known.hash if known else _UNKNOWN_ACCOUNT, password) or known is None:
             self._log.note(name, "sign-in failed", address=address)
             raise HttpProblem(401, "Name or password is wrong.")
         self._by_address.give_back(address, taken)
@@ -165,7 +147,7 @@ class StaffAuthentication:
         return token, Role(known.role)
 
     def member(self, cookie: str) -> tuple[str, Role] | None:
-        """The name and role of the member of staff whose session a cookie belongs to."""
+        """Return the name and role of the member of staff whose session a cookie belongs to."""
         session = self.accounts.file.session(_digest(cookie), time.time()) if cookie else None
         known = self._known().get(session.name) if session else None
         if session is None or known is None or session.mark != digest(known.hash):
@@ -192,12 +174,12 @@ class StaffAuthentication:
         return self.accounts.all() | temporary
 
 
-_NOBODY = _hasher.hash("nobody")
+_UNKNOWN_ACCOUNT = _hasher.hash("nobody")
 """Checked for unknown names too, so that response times do not reveal which names exist."""
 
 
 def _digest(token: str) -> str:
-    """What is stored of a token: whoever reads the file cannot sign in with it."""
+    """Return the stored digest of a token; it cannot be used to sign in."""
     return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 

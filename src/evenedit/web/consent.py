@@ -27,7 +27,7 @@ class ConsentSheet:
 
 
 def sheet(section: SurveySection, folder: Path, words: dict[str, Any], language: str) -> ConsentSheet:
-    """The consent page in a language; `words` are the survey's own texts in it."""
+    """Return the consent page in a language; `words` are the survey's texts in it."""
     w, ethics = words["consent"], section.ethics
     facts = tuple((w[f"{name}_title"], getattr(ethics, name)) for name in FACTS if getattr(ethics, name))
     plan = _plan(section, w)
@@ -39,24 +39,24 @@ def sheet(section: SurveySection, folder: Path, words: dict[str, Any], language:
         ]
     else:
         parts = _own_parts(section, words, language, plan)
-    shown = tuple((title, text) for title, text in parts if text)
+    sections = tuple((title, text) for title, text in parts if text)
     plain = [f"{title}: {value}" for title, value in facts]
-    plain += [f"{title}\n{Markup(text).striptags()}".strip() for title, text in shown]
+    plain += [f"{title}\n{Markup(text).striptags()}".strip() for title, text in sections]
     plain += [w["adult"], w["agreed"]]
-    asked = platform_questions(section)
-    plain += [w["optional"], w["profile"]] if asked else []
-    plain += [w["sensitive"]] if any(question.sensitive for question in asked) else []
-    return ConsentSheet(facts, shown, ConsentText(language, "\n\n".join(plain)))
+    platform = platform_questions(section)
+    plain += [w["optional"], w["profile"]] if platform else []
+    plain += [w["sensitive"]] if any(question.sensitive for question in platform) else []
+    return ConsentSheet(facts, sections, ConsentText(language, "\n\n".join(plain)))
 
 
 def _own_parts(section: SurveySection, words: dict[str, Any], language: str, plan: str) -> list[tuple[str, Markup]]:
-    """The built-in parts with what the study file adds to them."""
+    """Return the built-in parts with the additions of the study file."""
     w = words["consent"]
     ethics, first = section.ethics, section.languages[0]
     texts = translation(ethics, language) or (ethics if language == first else None)
     risks, data, support = (texts.risks, texts.data, texts.support) if texts else ("", "", "")
-    told = [words["about"]["fields"][question.id] for question in platform_questions(section)]
-    platform = w["platform"].format(fields=", ".join(told)) if told else ""
+    fields = [words["about"]["fields"][question.id] for question in platform_questions(section)]
+    platform = w["platform"].format(fields=", ".join(fields)) if fields else ""
     return [
         (w["purpose_title"], _paragraphs(purpose(ethics, language, first))),
         (w["what_title"], _paragraphs(w["what"])),
@@ -69,21 +69,21 @@ def _own_parts(section: SurveySection, words: dict[str, Any], language: str, pla
 
 def _dates(ethics: EthicsSection, w: dict[str, str]) -> tuple[str, str]:
     """Until when ids are kept, and from when on answers may be published, as far as the study file says it."""
-    kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
-    return kept, w["published"].format(day=ethics.published_from) if ethics.published_from else ""
+    until = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
+    return until, w["published"].format(day=ethics.published_from) if ethics.published_from else ""
 
 
 def _plan(section: SurveySection, w: dict[str, str]) -> str:
     """Duration and pay in words, as far as the study file says them."""
     pay = section.pay
-    told = ["pages"]
-    told += ["time"] if pay.says("minutes_per_task") else []
-    told += ["pay" if pay.per_task else "unpaid"] if pay.says("per_task") else []
-    return " ".join(w[key] for key in told).format(**_blanks(section))
+    keys = ["pages"]
+    keys += ["time"] if pay.says("minutes_per_task") else []
+    keys += ["pay" if pay.per_task else "unpaid"] if pay.says("per_task") else []
+    return " ".join(w[key] for key in keys).format(**_blanks(section))
 
 
 def _blanks(section: SurveySection) -> dict[str, str]:
-    """What a text or a Markdown file can name in braces."""
+    """Return the values that a text or a Markdown file can name in braces."""
     pay, ethics = section.pay, section.ethics
     return {
         "pages": str(section.items_per_task + section.instructed),
@@ -102,7 +102,7 @@ def _paragraphs(*texts: str) -> Markup:
 
 
 def _markdown(path: Path, blanks: dict[str, str]) -> Markup:
-    """A Markdown file as HTML, without any HTML of its own."""
+    """Return a Markdown file as HTML; HTML inside it is escaped."""
     from markdown_it import MarkdownIt
 
     try:
@@ -115,7 +115,7 @@ def _markdown(path: Path, blanks: dict[str, str]) -> Markup:
 
 
 def contact_of(ethics: EthicsSection) -> Markup:
-    """The contact, as a link where it is an e-mail address."""
+    """Return the contact, as a link if it is an e-mail address."""
     if "@" in ethics.contact and " " not in ethics.contact:
         return Markup('<a href="mailto:{0}">{0}</a>').format(ethics.contact)
     return escape(ethics.contact)

@@ -33,7 +33,7 @@ Text = Annotated[str, Body()]
 
 
 def router() -> APIRouter:
-    """The routes of the curation pages, for staff only."""
+    """Return the routes of the curation pages, for staff only."""
     router = APIRouter(prefix="/curate", dependencies=[Depends(staff)], include_in_schema=False)
     router.get("", response_class=HTMLResponse)(grid)
     router.get("/cell/{cell}", response_class=HTMLResponse)(cell_page)
@@ -50,7 +50,7 @@ def router() -> APIRouter:
 
 
 def _session(request: Request) -> CurationSession:
-    """The study's curation session, opened by the first request."""
+    """Return the study's curation session, opened by the first request."""
     state = request.app.state
     if not hasattr(state, "curation"):
         file = state.study.file
@@ -76,7 +76,7 @@ Session = Annotated[CurationSession, Depends(_session)]
 
 
 def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) -> HTMLResponse:
-    """All cells with their state."""
+    """Show all cells with their state."""
     try:
         session = _session(request)
     except HTTPException as error:
@@ -84,11 +84,11 @@ def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) 
     actions = session.log.actions()
     cells = session.state(actions)
     statuses = {cell: at.status(session.faces) for cell, at in cells.items()}
-    shown = {c for c in cells if state in (None, statuses[c])}
+    visible = {c for c in cells if state in (None, statuses[c])}
     main = session.grid.factors[0]
     prefix = "" if session.grid.is_default else f"{main.title}: "
     groups = {
-        prefix + level.title: [_tile(session, c, cells[c]) for c in session.grid.of_level(level.code) if c in shown]
+        prefix + level.title: [_tile(session, c, cells[c]) for c in session.grid.of_level(level.code) if c in visible]
         for level in main.levels
     }
     return page(
@@ -123,7 +123,7 @@ def _tile(session: CurationSession, cell: str, at: CellState) -> dict[str, Any]:
 
 
 def _title(session: CurationSession, cell: str) -> str:
-    """A cell's labels as pages print them."""
+    """Return a cell's labels as pages print them."""
     return " · ".join(session.grid.titles(cell))
 
 
@@ -135,7 +135,7 @@ def cell_page(
     state: CellStatus | None = None,
     sort: str = "",
 ) -> HTMLResponse:
-    """One cell's candidates side by side."""
+    """Show the candidates of one cell."""
     order = session.grid.cells
     if cell not in order:
         raise HTTPException(404, f"'{cell}' is not a cell of the grid")
@@ -171,15 +171,15 @@ def cell_page(
     )
 
 
-def _screen(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if found is None:
+def _screen(screening: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if screening is None:
         return None
-    failed = [c for c in CHECKS if c not in found["passed"]]
-    return {"passed": len(found["passed"]), "of": len(CHECKS), "failed": failed, "reason": found.get("reason")}
+    failed = [c for c in CHECKS if c not in screening["passed"]]
+    return {"passed": len(screening["passed"]), "of": len(CHECKS), "failed": failed, "reason": screening.get("reason")}
 
 
 def image(session: Session, cell: str, pool: str) -> FileResponse:
-    """A candidate's picture."""
+    """Return a candidate's picture."""
     candidate = session.pools.candidates.get((cell, pool))
     if candidate is None or not candidate.path.is_file():
         raise HTTPException(404, f"there is no picture of {cell} in {pool}")
@@ -191,7 +191,7 @@ def image(session: Session, cell: str, pool: str) -> FileResponse:
 def log_page(
     request: Request, session: Session, reviewer: Reviewer, by: str = "", cell: str = "", before: int = 0
 ) -> HTMLResponse:
-    """Every action, newest first."""
+    """Show all actions, newest first."""
     actions = session.log.actions()
     chosen = [
         a
@@ -225,14 +225,14 @@ def log_page(
 
 
 def log_json(session: Session) -> JSONResponse:
-    """The whole log as a file."""
+    """Return the complete log as a file."""
     actions = session.log.actions()
     headers = {"Content-Disposition": 'attachment; filename="selection_log.json"', "Cache-Control": "no-store"}
     return JSONResponse(log_file(actions, session.state(actions), session.grid), headers=headers)
 
 
 def screen_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
-    """The pass rates of the pre-screen by group."""
+    """Show the pass rates of the pre-screen by group."""
     rates = pass_rates(session.pools.candidates.values(), session.grid)
     return page(
         request,
@@ -246,7 +246,7 @@ def screen_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLR
 
 
 def finalise_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
-    """The chosen set, and the problems that are left."""
+    """Show the chosen set and the problems that are left."""
     actions = session.log.actions()
     cells = session.state(actions)
     reverted = undone(actions)
@@ -270,7 +270,7 @@ def finalise_page(request: Request, session: Session, reviewer: Reviewer) -> HTM
 
 
 def _finalised(session: CurationSession, cells: dict[str, CellState]) -> dict[str, Any] | None:
-    """The set that was written before, and whether it equals the current choice."""
+    """Return the set that was written before, and whether it equals the current choice."""
     try:
         manifest = json.loads((session.out / portraits.MANIFEST).read_text("utf-8"))
         rows = [(row["cell"], row["pool"]) for row in manifest["portraits"]]
@@ -285,7 +285,7 @@ def _finalised(session: CurationSession, cells: dict[str, CellState]) -> dict[st
 
 
 def since(session: Session, reviewer: Reviewer, seen: int, cell: str = "") -> dict[str, Any]:
-    """The actions of other reviewers after a number in the log."""
+    """Return the actions of other reviewers after a number in the log."""
     actions = session.log.actions()
     news = [a for a in actions if a.id > seen and a.reviewer != reviewer]
     news_lines = [{"cell": a.cell, "text": f"{a.reviewer} {_describe(session, a)}"} for a in news if a.in_force]
@@ -357,7 +357,7 @@ def finalise(session: Session, reviewer: Reviewer, sure: Annotated[bool, Body(em
 def _view(
     session: CurationSession, actions: list[Action], cells: dict[str, CellState], cell: str, reviewer: str
 ) -> dict[str, Any]:
-    """The data of a cell's page."""
+    """Return the data of a cell's page."""
     at = cells.get(cell, CellState())
     next_undo = session.last_of(reviewer, actions)
     return {
@@ -378,7 +378,7 @@ def _last(actions: list[Action]) -> int:
 
 
 def _describe(session: CurationSession, action: Action) -> str:
-    """An action in words, without its reviewer."""
+    """Return an action in words, without its reviewer."""
     where = f"{action.pool or 'the choice'} for {_title(session, action.cell)}" if action.cell else "the set"
     if action.kind is ActionKind.UNDO:
         return f"undid action {action.undoes} on {where}"

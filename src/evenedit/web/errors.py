@@ -32,7 +32,7 @@ _TYPES = {
 }
 _SENTENCES = {
     400: "The request could not be understood.",
-    404: "There is nothing here.",
+    404: "Page not found.",
     405: "This address does not take such a request.",
     500: "Something went wrong on our side. Whatever was shown as saved is kept.",
     422: "The request does not have the form this address takes.",
@@ -75,7 +75,7 @@ class SignIn(HttpProblem):
 
 
 def wants_page(request: Request) -> bool:
-    """Whether the request comes from a browser that expects a page, rather than from a program."""
+    """Return whether the request comes from a browser that expects a page, not from a program."""
     return "text/html" in request.headers.get("accept", "")
 
 
@@ -112,7 +112,7 @@ def _on_problem(request: Request, error: Exception) -> Response:
 
 def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fields = sorted({".".join(map(str, found["loc"])) for found in error.errors()})
+    fields = sorted({".".join(map(str, problem["loc"])) for problem in error.errors()})
     return _answer(request, HttpProblem(422, fields=fields))
 
 
@@ -123,12 +123,12 @@ def _on_http(request: Request, error: Exception) -> Response:
 
 
 def _on_unstorable(request: Request, error: Exception) -> Response:
-    """A text or number that the database cannot hold, such as a NUL character on PostgreSQL: nothing was stored."""
+    """Answer a text or number that the database cannot store, such as a NUL character on PostgreSQL."""
     return _answer(request, HttpProblem(422))
 
 
 def _on_failure(request: Request, error: Exception) -> Response:
-    """An unexpected exception: its details go to the server's log only."""
+    """Answer an unexpected exception; its details go to the server's log only."""
     answer = _answer(request, HttpProblem(500))
     answer.headers.update(HEADERS)  # this response does not pass through the middleware
     return answer

@@ -19,14 +19,14 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from evenedit.cases import grids
+from evenedit.cases.change_maps import ChangeMaps
+from evenedit.cases.grids import Choice, PictureGrid
+from evenedit.cases.labels import labels_in_words
+from evenedit.cases.search import PAGE, Gallery, LiveGallery, SearchQuery
+from evenedit.cases.thumbnails import Thumbnails
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import Factor
-from evenedit.study.gallery import grids
-from evenedit.study.gallery.change_maps import ChangeMaps
-from evenedit.study.gallery.grids import Choice, PictureGrid
-from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, Wanted
-from evenedit.study.gallery.thumbnails import Thumbnails
-from evenedit.study.labels import labels_in_words
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
@@ -118,8 +118,8 @@ def change(request: Request, request_id: str) -> Response:
         if case.edit.image is None or len(case.sources) != 1:
             raise EvenEditError("A change map needs one source and one output.")
         store = request.app.state.study.store
-        made = _maps(request, store).get(case.sources[0].image, case.edit.image)
-    return Response(made, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
+        content = _maps(request, store).get(case.sources[0].image, case.edit.image)
+    return Response(content, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 
 
 def sheet(request: Request) -> Response:
@@ -127,17 +127,17 @@ def sheet(request: Request) -> Response:
     gallery = _gallery(request)
     result = gallery.search(_wanted(request, gallery))
     with _errors_as(404):
-        made = grids.picture(grids.sheet(gallery, result), _thumbnails(request), TINY)
-    return _download(made, "sheet.png")
+        content = grids.picture(grids.sheet(gallery, result), _thumbnails(request), TINY)
+    return _download(content, "sheet.png")
 
 
 def _grid_page(name: str, view: View) -> Callable[..., Response]:
-    """The handler of a picture grid's page."""
+    """Return the handler of a picture grid's page."""
 
-    def shown(request: Request, who: Staff) -> Response:
+    def show(request: Request, who: Staff) -> Response:
         gallery = _gallery(request)
         with _errors_as(404):
-            shown_grid, choices = view(gallery, _asked(request))
+            shown_grid, choices = view(gallery, _query_values(request))
         picture = f"/gallery/{name}.png?{request.url.query}".rstrip("?")
         return _page(
             request,
@@ -150,18 +150,18 @@ def _grid_page(name: str, view: View) -> Callable[..., Response]:
             picture=picture,
         )
 
-    return shown
+    return show
 
 
 def _grid_picture(name: str, view: View) -> Callable[..., Response]:
-    """The handler of a picture grid's PNG."""
+    """Return the handler of a picture grid's PNG."""
 
-    def made(request: Request) -> Response:
+    def download(request: Request) -> Response:
         with _errors_as(404):
-            shown_grid, _ = view(_gallery(request), _asked(request))
+            shown_grid, _ = view(_gallery(request), _query_values(request))
             return _download(grids.picture(shown_grid, _thumbnails(request), SIDE), f"{name}.png")
 
-    return made
+    return download
 
 
 def _page(request: Request, template: str, gallery: Gallery, **context: Any) -> HTMLResponse:
@@ -178,28 +178,28 @@ def _page(request: Request, template: str, gallery: Gallery, **context: Any) -> 
 
 
 def _across_name(main: Factor) -> str:
-    """The last part of the address of the page that shows one prompt across the main factor."""
+    """Return the last part of the address of the page that shows one prompt across the main factor."""
     return "races" if main.name == "race" else "across"
 
 
-def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: Wanted, name: str) -> dict[str, Any]:
-    """A field's values for the form: those that some case of the search has, and those that are chosen."""
+def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: SearchQuery, name: str) -> dict[str, Any]:
+    """Return a field's values for the form: those of the cases found, and those that are chosen."""
     field, chosen = gallery.fields[name], wanted.chosen.get(name, ())
     unknown = [(value, value, 0) for value in chosen if value not in field.values]
-    there = [(v, title, counts[name][v]) for v, title in field.values.items() if counts[name][v] or v in chosen]
-    short = sorted(there, key=lambda v: v[0] not in chosen)[:LONG_LIST] if len(there) > LONG_LIST else there
+    available = [(v, title, counts[name][v]) for v, title in field.values.items() if counts[name][v] or v in chosen]
+    short = sorted(available, key=lambda v: v[0] not in chosen)[:LONG_LIST] if len(available) > LONG_LIST else available
     return {
         "id": name,
         "title": field.title,
         "values": [*short, *unknown],
         "chosen": chosen,
-        "more": len(there) - len(short),
+        "more": len(available) - len(short),
         "open": bool(chosen) or (not wanted.chosen and name in (*OPEN, gallery.factors[0].name)),
     }
 
 
-def _chips(gallery: Gallery, wanted: Wanted) -> list[tuple[str, str]]:
-    """Each condition of the search in words, with the query without it."""
+def _chips(gallery: Gallery, wanted: SearchQuery) -> list[tuple[str, str]]:
+    """Return the conditions of the search, each with the query without it."""
     chips = []
     for name, values in wanted.chosen.items():
         field = gallery.fields[name]
@@ -218,16 +218,16 @@ def _gallery(request: Request) -> Gallery:
         return live.now()
 
 
-def _wanted(request: Request, gallery: Gallery) -> Wanted:
+def _wanted(request: Request, gallery: Gallery) -> SearchQuery:
     with _errors_as(400):
         return gallery.wanted(request.query_params.multi_items())
 
 
-def _asked(request: Request) -> dict[str, list[str]]:
-    asked: dict[str, list[str]] = {}
+def _query_values(request: Request) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
-        asked.setdefault(name, []).append(value)
-    return asked
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def _thumbnails(request: Request) -> Thumbnails:
@@ -236,7 +236,7 @@ def _thumbnails(request: Request) -> Thumbnails:
 
 
 def _maps(request: Request, store: Any) -> ChangeMaps:
-    """The change maps of the app's study, made at the first call."""
+    """Return the change maps of the app's study, created by the first call."""
     state = request.app.state
     if not hasattr(state, "change_maps"):
         state.change_maps = ChangeMaps(store.images, store.folder)

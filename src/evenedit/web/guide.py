@@ -9,7 +9,8 @@ from functools import cache
 from PIL import Image
 
 from evenedit.simulation.portraits.drawn import sample
-from evenedit.simulation.portraits.portrait import Portrait, lighten, render
+from evenedit.simulation.portraits.portrait import lighten, render
+from evenedit.simulation.portraits.traits import Portrait
 
 SIZE = 320
 _SOURCE = sample({"race": "Latino", "gender": "Female", "age": "40s"}, 3)
@@ -42,7 +43,7 @@ EXAMPLES = (
 
 @cache
 def example(name: str) -> bytes | None:
-    """An example's picture as JPEG; None if there is none of that name."""
+    """Return an example's picture as JPEG; None if there is none of that name."""
     portraits = {"source": _SOURCE} | {e.name: e.portrait for e in EXAMPLES}
     if name not in portraits:
         return None
@@ -50,7 +51,7 @@ def example(name: str) -> bytes | None:
 
 
 def as_jpeg(image: Image.Image) -> bytes:
-    """A picture's pixels and nothing else."""
+    """Return a picture as JPEG without metadata."""
     buffer = io.BytesIO()
     plain = Image.new("RGB", image.size)
     plain.paste(image.convert("RGB"))

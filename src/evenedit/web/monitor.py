@@ -26,14 +26,14 @@ Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
-    """The routes of the page."""
+    """Return the routes of the page."""
     routes = APIRouter(prefix=PATH, tags=["staff"], default_response_class=HTMLResponse)
-    routes.get("")(whole)
+    routes.get("")(monitor_page)
     routes.get("/state")(state)
     return routes
 
 
-def whole(request: Request, name: Staff) -> Response:
+def monitor_page(request: Request, name: Staff) -> Response:
     """Show how the survey goes."""
     return page(request, "admin/monitor.html", staff=name, **_now(request))
 
@@ -50,10 +50,10 @@ def _now(request: Request) -> dict[str, Any]:
     admin, section = SurveyAdmin(service), service.section
     frame = people.read(service.database)
     quality = people.qualities(frame, section)
-    everybody, tasks = admin.people(), admin.progress()
-    times = monitoring.work_times(everybody, frame, section)
+    participants, tasks = admin.people(), admin.progress()
+    times = monitoring.work_times(participants, frame, section)
     active = [t.active for t in times if t.active is not None]
-    done = monitoring.completions(everybody)
+    done = monitoring.completions(participants)
     return {
         "tasks": tasks,
         "slots": sum(task.slots for task in tasks),

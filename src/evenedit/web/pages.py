@@ -12,8 +12,8 @@ from fastapi.templating import Jinja2Templates
 
 from evenedit.web.roles import home_of, may_open
 
-HERE = Path(__file__).parent
-_templates = Jinja2Templates(directory=HERE / "templates")
+FOLDER = Path(__file__).parent
+_templates = Jinja2Templates(directory=FOLDER / "templates")
 _templates.env.filters["share"] = lambda value: "–" if value is None else f"{value:.0%}"
 _templates.env.filters["number"] = lambda value: "–" if value is None else f"{value:.2f}"
 _templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M")
@@ -32,8 +32,8 @@ def rendered(request: Request, template: str, **context: Any) -> str:
 
 
 def _always(request: Request) -> dict[str, Any]:
-    """What every template is given."""
+    """Return the variables of all templates."""
     role = getattr(request.state, "role", None)
-    shown = {path: title for path, title in request.app.state.navigation.items() if role and may_open(role, path)}
+    visible = {path: title for path, title in request.app.state.navigation.items() if role and may_open(role, path)}
     simulated = request.app.state.simulated
-    return {"navigation": shown, "home": home_of(role, shown), "role": role, "simulated": simulated}
+    return {"navigation": visible, "home": home_of(role, visible), "role": role, "simulated": simulated}

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
+from evenedit.cases.thumbnails import WIDTHS, Thumbnails
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.store import Store
-from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 
@@ -23,7 +23,7 @@ Sha = Annotated[str, Path(description="sha256 of a stored picture, in hex")]
 
 
 def router() -> APIRouter:
-    """The routes, for staff only."""
+    """Return the routes, for staff only."""
     routes = APIRouter(prefix="/pictures", dependencies=[Depends(staff)], include_in_schema=False)
     routes.get("/{sha256}")(full)
     routes.get("/{sha256}/{width}")(small)
@@ -31,18 +31,18 @@ def router() -> APIRouter:
 
 
 def full(request: Request, sha256: Sha) -> Response:
-    """The picture as it is stored."""
+    """Return the picture as it is stored."""
     store = _checked(request, sha256)
     if _is_known(request, sha256):
         return _unchanged(sha256)
     try:
-        return _kept(store.images.read(sha256), "image/png", sha256)
+        return _cacheable(store.images.read(sha256), "image/png", sha256)
     except FileNotFoundError:
         raise HttpProblem(404, "There is no picture with this hash.") from None
 
 
 def small(request: Request, sha256: Sha, width: str) -> Response:
-    """The picture scaled down."""
+    """Return the picture scaled down."""
     store = _checked(request, sha256)
     if width not in map(str, WIDTHS):
         raise HttpProblem(404, f"Pictures are available in these widths: {', '.join(map(str, WIDTHS))}.")
@@ -50,7 +50,7 @@ def small(request: Request, sha256: Sha, width: str) -> Response:
     if _is_known(request, tag):
         return _unchanged(tag)
     try:
-        return _kept(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
+        return _cacheable(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
     except EvenEditError:
         raise HttpProblem(404, "There is no intact picture with this hash. Try: evenedit doctor") from None
 
@@ -63,7 +63,7 @@ def _checked(request: Request, sha256: str) -> Store:
 
 
 def _is_known(request: Request, tag: str) -> bool:
-    """Whether the browser has the picture already: the content of a hash never changes."""
+    """Return whether the browser has the picture; the content of a hash never changes."""
     return f'"{tag}"' in request.headers.get("if-none-match", "")
 
 
@@ -71,5 +71,5 @@ def _unchanged(tag: str) -> Response:
     return Response(status_code=304, headers={"ETag": f'"{tag}"', "Cache-Control": FOREVER})
 
 
-def _kept(content: bytes, kind: str, tag: str) -> Response:
+def _cacheable(content: bytes, kind: str, tag: str) -> Response:
     return Response(content, media_type=kind, headers={"ETag": f'"{tag}"', "Cache-Control": FOREVER})

@@ -21,7 +21,7 @@ from evenedit.core.log import log
 
 LEAST_FREE = 100_000_000
 """Bytes of disk below which no participant should begin."""
-KEPT = 1.0
+CACHE_SECONDS = 1.0
 """Seconds for which an answer is kept, so that asking often costs nothing."""
 
 
@@ -31,19 +31,19 @@ class Readiness:
     def __init__(self, request: Request) -> None:
         self._state = request.app.state
         self._lock = Lock()
-        self._found: dict[str, str] = {}
-        self._at = -KEPT
+        self._problems: dict[str, str] = {}
+        self._at = -CACHE_SECONDS
 
     def problems(self) -> dict[str, str]:
-        """What does not work; nothing where all is well."""
+        """Return the problems by part; empty if all parts work."""
         with self._lock:
-            if time.monotonic() - self._at > KEPT:
-                self._found = self._look()
+            if time.monotonic() - self._at > CACHE_SECONDS:
+                self._problems = self._look()
                 self._at = time.monotonic()
-            return self._found
+            return self._problems
 
     def _look(self) -> dict[str, str]:
-        found = {}
+        problems = {}
         store = self._state.study.store
         tries: dict[str, Callable[[], None]] = {
             "folder": lambda: _write_and_delete(store.folder),
@@ -56,10 +56,10 @@ class Readiness:
                 attempt()
             except Exception as error:  # whatever it is, the server cannot work
                 log.warning(f"/ready: {name} cannot be written: {error}")
-                found[name] = "cannot be written"
+                problems[name] = "cannot be written"
         if shutil.disk_usage(store.folder).free < LEAST_FREE:
-            found["disk"] = "less than 100 MB are free"
-        return found
+            problems["disk"] = "less than 100 MB are free"
+        return problems
 
 
 def _write_and_delete(folder: Path) -> None:
@@ -71,7 +71,7 @@ def _write_and_delete(folder: Path) -> None:
 
 
 def router() -> APIRouter:
-    """The routes, open to anybody; they say nothing about anybody."""
+    """Return the routes, open to anybody; they contain no personal data."""
     routes = APIRouter(include_in_schema=False)
     routes.get("/health")(health)
     routes.get("/ready")(ready)

@@ -47,7 +47,7 @@ DECISIONS = ("send", "skip", "erase")
 
 
 def router() -> APIRouter:
-    """The routes of the page."""
+    """Return the routes of the page."""
     routes = APIRouter(tags=["pages"], default_response_class=HTMLResponse, responses=ERRORS)
     routes.get(ABOUT)(about_page)
     routes.post(ABOUT)(about)
@@ -68,45 +68,45 @@ def about_page(request: Request) -> Response:
 
 async def about(request: Request, visit: Present) -> Response:
     """Store the answers of somebody who agreed, or that they go on without; or erase what is stored."""
-    given: dict[str, str] = {}
+    form: dict[str, str] = {}
     for name, value in (await request.form()).multi_items():
-        given[name] = str(value)[:LONGEST] or given.get(name, "")  # "prefer not to say" comes after an empty field
-    return await run_in_threadpool(_decide, request, visit, given)
+        form[name] = str(value)[:LONGEST] or form.get(name, "")  # "prefer not to say" comes after an empty field
+    return await run_in_threadpool(_decide, request, visit, form)
 
 
-def _decide(request: Request, visit: Visit, given: Mapping[str, str]) -> Response:
+def _decide(request: Request, visit: Visit, form: Mapping[str, str]) -> Response:
     database, section, now = service(request).database, section_of(request), service(request).clock()
-    decision = given.get("decision", "")
+    decision = form.get("decision", "")
     if decision not in DECISIONS:
         raise HttpProblem(422, fields=["decision"])
     if decision == "erase":
         with refusals_shown(request, 409):
             erase_profile(database, visit.token, now)
         return RedirectResponse("/survey/done", 303)
-    agreed = decision == "send" and given.get("agreed") == "yes"
-    if decision == "send" and (problem := _problem(request, given, agreed)):
-        return _form(request, visit, given, problem, 422)
+    agreed = decision == "send" and form.get("agreed") == "yes"
+    if decision == "send" and (problem := _problem(request, form, agreed)):
+        return _form(request, visit, form, problem, 422)
     with refusals_shown(request, 409):
         keep_profile(
-            *(database, section, visit.token, given, _consent(request), now),
+            *(database, section, visit.token, form, _consent(request), now),
             agreed=agreed,
-            sensitive=given.get("sensitive") == "yes",
+            sensitive=form.get("sensitive") == "yes",
         )
     return RedirectResponse("/survey/done", 303)
 
 
-def _problem(request: Request, given: Mapping[str, str], agreed: bool) -> str:
-    """What must be corrected before answers are stored; nothing for a form that is right."""
+def _problem(request: Request, form: Mapping[str, str], agreed: bool) -> str:
+    """Return what must be corrected before answers are stored; empty for a valid form."""
     questions, w = page_questions(section_of(request)), texts_here(request)["about"]
     if not agreed:
         return str(w["missing"])
-    if wrong := unknown_answers(questions, given):
+    if wrong := unknown_answers(questions, form):
         return str(w["wrong"]).format(fields=", ".join(_field(w, q) for q in wrong))
-    sensitive = any(q.sensitive and given.get(q.id, "") not in ("", WITHHELD) for q in questions)
-    return str(w["sensitive_missing"]) if sensitive and given.get("sensitive") != "yes" else ""
+    sensitive = any(q.sensitive and form.get(q.id, "") not in ("", WITHHELD) for q in questions)
+    return str(w["sensitive_missing"]) if sensitive and form.get("sensitive") != "yes" else ""
 
 
-def _form(request: Request, visit: Visit, given: Mapping[str, str], problem: str = "", status: int = 200) -> Response:
+def _form(request: Request, visit: Visit, form: Mapping[str, str], problem: str = "", status: int = 200) -> Response:
     section, w = section_of(request), texts_here(request)["about"]
     questions = page_questions(section)
     return survey_page(
@@ -115,7 +115,7 @@ def _form(request: Request, visit: Visit, given: Mapping[str, str], problem: str
         visit,
         status=status,
         rows=[_row(section, w, language_here(request), q) for q in questions],
-        given=given,
+        given=form,
         problem=problem,
         withheld=WITHHELD,
         sensitive=_sensitive(w, questions),
@@ -123,32 +123,32 @@ def _form(request: Request, visit: Visit, given: Mapping[str, str], problem: str
 
 
 def _sensitive(w: Texts, questions: Sequence[ProfileQuestion]) -> str:
-    """The sentence of the second consent; empty where no question needs it."""
+    """Return the sentence of the second consent; empty if no question needs it."""
     fields = [_field(w, q) for q in questions if q.sensitive]
     return str(w["sensitive_agreed"]).format(fields=", ".join(fields)) if fields else ""
 
 
 def _consent(request: Request) -> ConsentText:
-    """The words in which participants are asked to agree."""
+    """Return the text of the consent."""
     w = texts_here(request)["about"]
     sentences = [w["kept"], w["agreed"], _sensitive(w, page_questions(section_of(request)))]
     return ConsentText(language_here(request), "\n\n".join(filter(None, sentences)))
 
 
 def _field(w: Texts, question: ProfileQuestion) -> str:
-    """What a question asks for, in a word or two."""
+    """Return the short name of a question."""
     return str(w["fields"].get(question.id, question.title))
 
 
 def _row(section: SurveySection, w: Texts, language: str, question: ProfileQuestion) -> dict[str, Any]:
-    """A question as the page shows it: values are stored, labels are read."""
+    """Return a question as the page shows it: values are stored, labels are displayed."""
     row: dict[str, Any] = {"id": question.id, "kind": question.kind}
-    asked = section.questionnaire.questions if section.questionnaire else []
-    own = next((q for q in asked if q.id == question.id), None)
-    if own:
-        translated = own.translations.get(language)
-        labels = translated.options if translated else own.options
-        return row | {"text": translated.text if translated else own.text, "options": _pairs(own.options, labels)}
+    stated = section.questionnaire.questions if section.questionnaire else []
+    custom = next((q for q in stated if q.id == question.id), None)
+    if custom:
+        translated = custom.translations.get(language)
+        labels = translated.options if translated else custom.options
+        return row | {"text": translated.text if translated else custom.text, "options": _pairs(custom.options, labels)}
     row["text"] = w["questions"][question.id]
     if question.kind in ("country", "language"):
         names = places()["countries" if question.kind == "country" else "languages"]

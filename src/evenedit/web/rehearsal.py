@@ -17,7 +17,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.processes import WorkerContext
 from evenedit.core.progress import Progress
 from evenedit.storage.survey_schema import items
-from evenedit.study.study import Study
+from evenedit.study.context import StudyContext
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.browser import Browser
 from evenedit.survey.sessions import SurveyService
@@ -31,7 +31,7 @@ _CONTEXT = WorkerContext()
 Busy = tuple[SimulatedParticipant, Browser]
 
 
-def rehearse(study: Study, started: Server | None = None) -> str:
+def rehearse(study: StudyContext, started: Server | None = None) -> str:
     """Let simulated participants take every free slot and submit; returns a summary in one line.
 
     They arrive one after the other, so that the same study gives the same slots, and then answer in parallel. The
@@ -59,8 +59,8 @@ def rehearse(study: Study, started: Server | None = None) -> str:
                     if person.enter(browser, links.link(base, person.name, survey), survey):
                         busy.append((person, browser))
             with Progress(f"SIMULATED people, survey {survey}", arriving, arriving - len(busy)) as progress:
-                for given in pool.map(_work, busy):
-                    answers += given
+                for count in pool.map(_work, busy):
+                    answers += count
                     progress.advance(1)
     with closing(SurveyService.open(study.file, study.store, write=False)) as service:
         tasks = SurveyAdmin(service).progress()
@@ -72,8 +72,8 @@ class Server:
     """The web app of a study in a process of its own, so that it does not share its time with who asks it."""
 
     def __init__(self) -> None:
-        self._pipe, self._theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(self._theirs,), name="rehearsal-server", daemon=True)
+        self._pipe, self._server_end = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_serve, args=(self._server_end,), name="rehearsal-server", daemon=True)
 
     def __enter__(self) -> Server:
         return self.start()
@@ -86,7 +86,7 @@ class Server:
         """Start the process, if it is not there yet."""
         if self._process.pid is None:
             self._process.start()
-            self._theirs.close()  # so that the pipe ends when the process does
+            self._server_end.close()  # so that the pipe ends when the process does
         return self
 
     def serve(self, file: StudyFile) -> None:
@@ -94,14 +94,14 @@ class Server:
         self._pipe.send(file)
 
     def address(self) -> str:
-        """Where it is served; waits until it is."""
+        """Return the address of the server; wait until it answers."""
         try:
-            said = self._pipe.recv()
+            received = self._pipe.recv()
         except EOFError:
             raise EvenEditError("the survey's server did not start") from None
-        if isinstance(said, EvenEditError):
-            raise said
-        return f"http://127.0.0.1:{said}"
+        if isinstance(received, EvenEditError):
+            raise received
+        return f"http://127.0.0.1:{received}"
 
 
 class _Announced(uvicorn.Server):
@@ -124,9 +124,9 @@ class _Announced(uvicorn.Server):
 
 
 def _serve(pipe: Connection) -> None:
-    """What the server's process does: serve the study it is sent until the pipe is closed."""
+    """Serve the study that is sent until the pipe is closed."""
     try:
-        app = create_app(Study.of(pipe.recv()))
+        app = create_app(StudyContext.of(pipe.recv()))
     except EOFError:
         return
     except EvenEditError as error:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
-from evenedit.study.live_report import LiveReport
+from evenedit.reporting.cache import LiveReport
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page, rendered
@@ -40,25 +40,25 @@ def router() -> APIRouter:
 
 def front(request: Request, name: Staff) -> Response:
     """Show the findings, or that the first report is being made."""
-    return _shown(request, name, "report.html")
+    return _show(request, name, "report.html")
 
 
 def appendix(request: Request, name: Staff) -> Response:
     """Show the appendix."""
-    return _shown(request, name, "appendix.html")
+    return _show(request, name, "appendix.html")
 
 
 def finding(request: Request, name: Staff, number: int) -> Response:
     """Show one finding."""
-    return _shown(request, name, f"findings/{number}.html")
+    return _show(request, name, f"findings/{number}.html")
 
 
 def file(request: Request, path: str) -> Response:
     """Return a file of the report."""
-    found = _live(request).file(path)
-    if not FILES.fullmatch(path) or not found.is_file():
+    target = _live(request).file(path)
+    if not FILES.fullmatch(path) or not target.is_file():
         raise HttpProblem(404, "The report has no such file.")
-    return FileResponse(found, filename=found.name, headers={"Cache-Control": "no-store"})
+    return FileResponse(target, filename=target.name, headers={"Cache-Control": "no-store"})
 
 
 def state(request: Request) -> Response:
@@ -66,16 +66,16 @@ def state(request: Request) -> Response:
     return JSONResponse(_state(request), headers={"Cache-Control": "no-store"})
 
 
-def _shown(request: Request, name: str, path: str) -> Response:
+def _show(request: Request, name: str, path: str) -> Response:
     live = _live(request)
     now = _state(request)
-    made = live.page(path)
-    if made is None:
+    text = live.page(path)
+    if text is None:
         if path != "report.html" and live.page("report.html") is not None:
             raise HttpProblem(404, "The report has no such page.")
         return page(request, "report/making.html", staff=name, now=now)
     header = rendered(request, "report/header.html", staff=name, now=now)
-    return HTMLResponse(made.replace(HEADER, header, 1), headers={"Cache-Control": "no-store"})
+    return HTMLResponse(text.replace(HEADER, header, 1), headers={"Cache-Control": "no-store"})
 
 
 def _live(request: Request) -> LiveReport:

@@ -18,18 +18,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from evenedit.cases.casebook import CaseFile
+from evenedit.cases.review_queue import LONGEST_NOTE, ReviewForm, ReviewQueue, StaleCaseError, rater_id
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Question
+from evenedit.core.records import Question
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.reviews import PREFIX
-from evenedit.study.gallery.cases import CaseFile
-from evenedit.study.review_queue import LONGEST_NOTE, Overtaken, ReviewForm, ReviewQueue, rater_id
 from evenedit.survey.languages import built_in_texts, wording
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 
-SHOWN = 60
+PAGE_SIZE = 60
 """The most waiting cases that the first page lists."""
 LAST = 8
 """The most reviews of one's own that it lists."""
@@ -55,7 +55,7 @@ def router() -> APIRouter:
 
 
 def open_queue(request: Request) -> ReviewQueue:
-    """The study's review queue, opened at the first visit."""
+    """Return the study's review queue, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "review"):
         state.review = ReviewQueue(state.study)
@@ -64,7 +64,7 @@ def open_queue(request: Request) -> ReviewQueue:
 
 
 def _rater(staff_name: Staff) -> str:
-    """The rater id of the signed-in account."""
+    """Return the rater id of the signed-in account."""
     try:
         return rater_id(staff_name)
     except EvenEditError as error:
@@ -98,7 +98,7 @@ def _page(
 def queue(request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater) -> Response:
     """Show the waiting cases and the visitor's last reviews."""
     waiting = cases.waiting(rater)
-    own = [r for r in cases.reviews.history() if r.rater == rater and r.undone is None]
+    reviews = [r for r in cases.reviews.history() if r.rater == rater and r.undone is None]
     return _page(
         request,
         cases,
@@ -106,9 +106,9 @@ def queue(request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater) -
         staff_name,
         standing=cases.standing(),
         left=len(waiting),
-        waiting=waiting[:SHOWN],
+        waiting=waiting[:PAGE_SIZE],
         numbers={ident: number for number, ident in enumerate(cases.cases, 1)},
-        last=own[: -LAST - 1 : -1],
+        last=reviews[: -LAST - 1 : -1],
     )
 
 
@@ -126,7 +126,7 @@ def case(
     """Show one case with its questions."""
     try:
         form = cases.form(request_id, rater)
-    except Overtaken as error:
+    except StaleCaseError as error:
         return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None
@@ -159,10 +159,10 @@ def _case_page(
 
 
 def _words(question: Question) -> Mapping[str, Any]:
-    """The wording of a question; codes of a choice in lower case."""
-    shown = wording(question, built_in_texts("en"))
-    labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in shown["labels"]]
-    return {**shown, "labels": labels}
+    """Return the wording of a question; codes of a choice in lower case."""
+    texts = wording(question, built_in_texts("en"))
+    labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in texts["labels"]]
+    return {**texts, "labels": labels}
 
 
 def _pictures(file: CaseFile) -> list[tuple[str, str]]:
@@ -178,8 +178,8 @@ def _pictures(file: CaseFile) -> list[tuple[str, str]]:
 
 
 def _instruction(file: CaseFile) -> str:
-    """The instruction without the feature prompt."""
-    return (file.prompt.swapped_text if Condition(file.request.condition).other_pronoun else None) or file.prompt.text
+    """Return the instruction without the feature prompt."""
+    return (file.prompt.swapped_text if file.request.condition.other_pronoun else None) or file.prompt.text
 
 
 def agreement(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
@@ -190,8 +190,8 @@ def agreement(request: Request, cases: OpenQueue, staff_name: Staff) -> Response
 # -- actions -------------------------------------------------------------------------------------------------
 
 
-async def _given(request: Request) -> dict[str, str]:
-    """The fields of a posted form."""
+async def _form_fields(request: Request) -> dict[str, str]:
+    """Return the fields of a posted form."""
     return {key: str(value) for key, value in (await request.form()).items()}
 
 
@@ -201,14 +201,14 @@ def settle(
     staff_name: Staff,
     rater: Rater,
     request_id: str,
-    given: Annotated[dict[str, str], Depends(_given)],
+    fields: Annotated[dict[str, str], Depends(_form_fields)],
 ) -> Response:
     """Save a review, or show why it cannot be saved; nothing is overwritten."""
-    note, version = given.pop("note", ""), given.pop("version", "")
-    answers = {question: int(value) if value.isdecimal() else 0 for question, value in given.items()}
+    note, version = fields.pop("note", ""), fields.pop("version", "")
+    answers = {question: int(value) if value.isdecimal() else 0 for question, value in fields.items()}
     try:
         review = cases.settle(request_id, rater, answers, note, version)
-    except Overtaken as error:
+    except StaleCaseError as error:
         unsaved = [(QUESTIONS[q].title, value) for q, value in answers.items() if q in QUESTIONS]
         more = {"message": str(error), "request_id": request_id, "note": note[:LONGEST_NOTE], "unsaved": unsaved}
         return _page(request, cases, "overtaken", staff_name, 409, **more)
@@ -236,7 +236,7 @@ def undo(
     """Withdraw a review and open its case again."""
     try:
         undone = cases.undo(review, rater)
-    except Overtaken as error:
+    except StaleCaseError as error:
         return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id="")
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None

@@ -11,9 +11,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from evenedit.cases.review_queue import rater_id
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.reviews import PREFIX
-from evenedit.study.review_queue import rater_id
 from evenedit.web.auth import authentication, staff
 from evenedit.web.pages import page
 from evenedit.web.review import open_queue
@@ -25,7 +25,7 @@ Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
-    """The routes of the page."""
+    """Return the routes of the page."""
     routes = APIRouter(prefix=PATH, tags=["staff"], default_response_class=HTMLResponse)
     routes.get("")(reviewers)
     routes.post("")(deal)
@@ -55,7 +55,7 @@ def deal(
 
 
 def _raters(request: Request) -> list[str]:
-    """The accounts that may review, as raters."""
+    """Return the accounts that may review, as raters."""
     return [
         rater_id(account.name)
         for account in authentication(request).accounts.all().values()

@@ -41,11 +41,11 @@ IDLE = "/admin/home"
 
 
 def may_open(role: Role, path: str) -> bool:
-    """Whether a role may open a page."""
+    """Return whether a role may open a page."""
     above = [known for known in PAGES if path == known or path.startswith(known + "/")]
     return role in PAGES[max(above, key=len)] if above else role is Role.OWNER
 
 
 def home_of(role: Role | None, pages: Container[str]) -> str:
-    """Where a role begins in an app that has these pages."""
+    """Return the first page of a role in an app with these pages."""
     return HOME[role] if role and HOME[role] in pages else IDLE

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
-from evenedit.study.live_run import LiveRun
+from evenedit.operations.run_view import RunView
 from evenedit.web.auth import staff
 from evenedit.web.pages import page
 
@@ -21,12 +21,12 @@ Staff = Annotated[str, Depends(staff)]
 def router() -> APIRouter:
     """Return the routes of the run, for staff only."""
     routes = APIRouter(prefix="/run", dependencies=[Depends(staff)], include_in_schema=False)
-    routes.get("", response_class=HTMLResponse)(whole)
+    routes.get("", response_class=HTMLResponse)(run_page)
     routes.get("/state", response_class=HTMLResponse)(state)
     return routes
 
 
-def whole(request: Request, name: Staff) -> Response:
+def run_page(request: Request, name: Staff) -> Response:
     """Show the run."""
     return page(request, "run/run.html", staff=name, now=_live(request).now())
 
@@ -36,6 +36,6 @@ def state(request: Request) -> Response:
     return page(request, "run/state.html", now=_live(request).now())
 
 
-def _live(request: Request) -> LiveRun:
-    live: LiveRun = request.app.state.run
+def _live(request: Request) -> RunView:
+    live: RunView = request.app.state.run
     return live

@@ -71,16 +71,16 @@ class SecurityMiddleware:
                 await self.app(scope, _once(body, receive), send_secured)
 
     def _is_elsewhere(self, headers: Headers) -> bool:
-        """Whether a request names a host that is not this one. Outside production a plain address may be named."""
+        """Return whether a request names another host. Outside production a plain address may be named."""
         if self.hosts is None:
             return False
         name = _host(headers.get("host", ""))
         return name not in self.hosts and (self.production or not _is_address(name))
 
 
-def _host(given: str) -> str:
-    """The host of a Host header without its port."""
-    return (given[1:].partition("]")[0] if given.startswith("[") else given.partition(":")[0]).lower()
+def _host(header: str) -> str:
+    """Return the host of a Host header without its port."""
+    return (header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]).lower()
 
 
 def _is_address(name: str) -> bool:
@@ -92,7 +92,7 @@ def _is_address(name: str) -> bool:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """A body without a stated length; None once it grows too large."""
+    """Return a body without a stated length; None if it is too large."""
     body = bytearray()
     while True:
         message = await receive()
@@ -104,17 +104,17 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """A receive function that returns a body that has been read already."""
-    given = False
+    """Return a receive function for a body that has been read."""
+    sent = False
 
-    async def again() -> Message:
-        nonlocal given
-        if given:
+    async def receive_body() -> Message:
+        nonlocal sent
+        if sent:
             return await receive()
-        given = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_body
 
 
 def _length(headers: Headers) -> float:
@@ -123,12 +123,12 @@ def _length(headers: Headers) -> float:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether the browser's headers say that another site made the request; programs send no such headers."""
+    """Return whether the browser's headers state that another site made the request; programs send none."""
     return ("origin" in headers or "sec-fetch-site" in headers) and not is_own(headers)
 
 
 def is_own(headers: Headers) -> bool:
-    """Whether the browser's headers say that a page of this server made the request; other sites cannot forge them."""
+    """Return whether the browser's headers state that a page of this server made the request."""
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")
     return headers.get("origin", "").partition("://")[2] == headers.get("host")

@@ -16,11 +16,11 @@ import uvicorn
 from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.storage.locks import file_lock
-from evenedit.study.study import Study
+from evenedit.study.context import StudyContext
 from evenedit.survey.sample import stale
 from evenedit.web.app import create_app
 from evenedit.web.auth import Accounts
-from evenedit.web.settings import Setup, host_of
+from evenedit.web.settings import ServerSettings, host_of
 
 LOCK = "serve.lock"
 
@@ -41,7 +41,7 @@ class BackgroundServer:
         self._thread.join()
 
 
-def serve(study: Study, host: str, port: int, *, background: bool = False) -> BackgroundServer | None:
+def serve(study: StudyContext, host: str, port: int, *, background: bool = False) -> BackgroundServer | None:
     """Serve a study from Python: until Ctrl-C, or in a thread of this process."""
     setup = development(study)
     if not background:
@@ -57,27 +57,27 @@ def serve(study: Study, host: str, port: int, *, background: bool = False) -> Ba
 
     thread = threading.Thread(target=work, name="evenedit-serve", daemon=True)
     thread.start()
-    begun = ready.get()
-    if isinstance(begun, BaseException):
-        raise begun
-    return BackgroundServer(begun[1], setup.password, begun[0], thread)
+    outcome = ready.get()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return BackgroundServer(outcome[1], setup.password, outcome[0], thread)
 
 
-def development(study: Study) -> Setup:
-    """The setup of a server that is not in production: with a temporary password where none is set."""
-    return Setup(password=None if Accounts(study.store).all() else secrets.token_urlsafe(9))
+def development(study: StudyContext) -> ServerSettings:
+    """Return the settings of a server that is not in production, with a temporary password if none is set."""
+    return ServerSettings(password=None if Accounts(study.store).all() else secrets.token_urlsafe(9))
 
 
 def hosts(listens: str, address: str) -> frozenset[str]:
-    """The names under which a server takes requests, so that no other site's name leads to it."""
+    """Return the names under which a server accepts requests."""
     if address:
         return frozenset({host_of(address)})
     return frozenset({"localhost", listens.lower(), gethostname().lower()})
 
 
 def run(
-    study: Study,
-    setup: Setup,
+    study: StudyContext,
+    setup: ServerSettings,
     host: str,
     port: int,
     proxy: str | None,
@@ -108,8 +108,8 @@ def run(
         if hasattr(app.state, "survey") and not setup.production:
             log.info(f"take part in a preview, which never counts: {app.state.survey.arrivals.previews.link(address)}")
         for survey in app.state.survey.section.surveys if hasattr(app.state, "survey") else ():
-            if told := stale(study.file, study.store, survey):
-                log.warning(told)
+            if message := stale(study.file, study.store, survey):
+                log.warning(message)
         if hasattr(app.state, "gallery"):
             app.state.gallery.begin()
         if started is not None:
@@ -118,7 +118,7 @@ def run(
 
 
 @contextmanager
-def _only_server(study: Study) -> Iterator[None]:
+def _only_server(study: StudyContext) -> Iterator[None]:
     """Refuse a second server on the same study, since SQLite has one writer. PostgreSQL takes several."""
     if study.file.sections.store.url:
         yield

@@ -17,7 +17,7 @@ _KNOWN = ("evenedit", "password", "administrator", "1234567890", "qwertyuiop", "
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ServerSettings:
     """Settings of one run of the server."""
 
     production: bool = False
@@ -33,7 +33,7 @@ class Setup:
 
 
 def host_of(address: str) -> str:
-    """The name of the host in an address, without its port."""
+    """Return the name of the host in an address, without its port."""
     return (urlsplit(address).hostname or "").lower()
 
 

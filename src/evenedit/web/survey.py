@@ -44,7 +44,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from evenedit.protocol import AXES
 from evenedit.storage.survey_schema import PREVIEW
@@ -54,9 +54,9 @@ from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questionnaire import has_profile, is_asked
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.survey.sessions import (
-    Elsewhere,
+    NotAllowedError,
     ParticipantItem,
-    Refused,
+    ResumeCodeRequiredError,
     TaskCard,
     Visit,
     VisitEnding,
@@ -65,11 +65,11 @@ from evenedit.survey.sessions import (
 from evenedit.web import guide
 from evenedit.web.consent import ConsentSheet, sheet
 from evenedit.web.errors import ErrorBody, HttpProblem
-from evenedit.web.saving import COOKIE, AnswerBody
 from evenedit.web.throttle import address_of
 from evenedit.web.translations import COOKIE as LANGUAGE
 from evenedit.web.visitor import (
     ABOUT,
+    COOKIE,
     PAGES,
     Present,
     known_visit,
@@ -89,6 +89,8 @@ from evenedit.web.visitor import (
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
 }
+BIGGEST = 2**53 - 1
+"""The largest integer that JavaScript holds exactly."""
 
 
 class Stored(BaseModel):
@@ -108,7 +110,7 @@ class QuestionRow(BaseModel):
     slots: list[str]
 
 
-class Given(BaseModel):
+class PreviousAnswer(BaseModel):
     """An answer given before."""
 
     slot: str
@@ -136,7 +138,7 @@ class PageBody(BaseModel):
     instructed: bool
     pictures: list[PictureBody]
     questions: list[QuestionRow]
-    answers: list[Given]
+    answers: list[PreviousAnswer]
 
 
 class TaskBody(BaseModel):
@@ -148,6 +150,21 @@ class TaskBody(BaseModel):
     sequence: int
     """The sequence number from which counting continues."""
     items: list[PageBody]
+
+
+class AnswerBody(BaseModel):
+    """One answer, as the evaluation page sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: str = Field(max_length=100)
+    slot: str = Field(max_length=10)
+    question: str = Field(max_length=100)
+    value: int = Field(ge=1, le=10)
+    sequence: int = Field(ge=1, le=BIGGEST)
+    """Counts the participant's answers in the order they were given."""
+    milliseconds: int = Field(default=0, ge=0, le=BIGGEST)
+    """How long the item had been on the screen, all looks at it together, when this was answered."""
 
 
 class Received(BaseModel):
@@ -164,7 +181,7 @@ class Next(BaseModel):
 
 
 def routers() -> tuple[APIRouter, APIRouter]:
-    """The routes of the evaluation page's script, and those of the pages.
+    """Return the routes of the evaluation page's script, and those of the pages.
 
     Routes are tried in order: saves are by far the most requests, then pictures.
     """
@@ -177,7 +194,7 @@ def routers() -> tuple[APIRouter, APIRouter]:
 
 
 def _pages(routes: APIRouter) -> None:
-    """The pages. Opening one changes nothing, except that an arrival is recorded."""
+    """Add the pages. Opening one changes nothing, except that an arrival is recorded."""
 
     @routes.get("")
     def enter(request: Request) -> Response:
@@ -189,7 +206,7 @@ def _pages(routes: APIRouter) -> None:
                 arrival = service(request).introduce(query)
                 try:
                     visit = service(request).arrive(arrival, token_of(request))
-                except Elsewhere:
+                except ResumeCodeRequiredError:
                     return survey_page(request, "welcome", status=409, elsewhere=True)
             return _begin(request, visit)
         return on_to(known) if known else survey_page(request, "welcome")
@@ -208,15 +225,21 @@ def _pages(routes: APIRouter) -> None:
         if visit is None or visit.stage is VisitStage.DONE:
             return RedirectResponse("/survey", 303)
         questions = service(request).file.questions
-        asked = [questions[axis] for axis in AXES]
-        asked = asked if visit.survey == 1 else list(PAIRWISE) if visit.survey == 2 else [questions["stereotype"], ROLE]
+        questions_shown = [questions[axis] for axis in AXES]
+        questions_shown = (
+            questions_shown
+            if visit.survey == 1
+            else list(PAIRWISE)
+            if visit.survey == 2
+            else [questions["stereotype"], ROLE]
+        )
         rows = [
             {
                 "id": question.id,
                 **languages(request).wording(question, language_here(request)),
                 "examples": [e for e in guide.EXAMPLES if e.question == question.id],
             }
-            for question in asked
+            for question in questions_shown
         ]
         return survey_page(request, "guide", visit, rows=rows)
 
@@ -261,11 +284,11 @@ def _pages(routes: APIRouter) -> None:
     @routes.get("/done")
     def done_page(request: Request) -> Response:
         def more(visit: Visit) -> dict[str, Any]:
-            here = service(request)
+            survey_service = service(request)
             return {
-                "completion": here.completion(visit.token),
-                "about": is_asked(here.database, here.section, visit.token),
-                "profile": has_profile(here.database, visit.token),
+                "completion": survey_service.completion(visit.token),
+                "about": is_asked(survey_service.database, survey_service.section, visit.token),
+                "profile": has_profile(survey_service.database, visit.token),
             }
 
         return _stage(request, VisitStage.DONE, more)
@@ -281,7 +304,7 @@ def _pages(routes: APIRouter) -> None:
 
 
 def _steps(routes: APIRouter) -> None:
-    """The forms. Each ends in a redirect, so that reloading a page repeats nothing."""
+    """Add the forms. Each ends in a redirect, so that reloading a page repeats nothing."""
 
     @routes.post("/resume")
     def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
@@ -299,8 +322,8 @@ def _steps(routes: APIRouter) -> None:
 
     @routes.post("/check")
     async def check(request: Request, visit: Present) -> Response:
-        given = {name: str(value) for name, value in (await request.form()).items()}
-        answers = {name: int(value) for name, value in given.items() if value.isascii() and value.isdigit()}
+        form = {name: str(value) for name, value in (await request.form()).items()}
+        answers = {name: int(value) for name, value in form.items() if value.isascii() and value.isdigit()}
         return on_to(await run_in_threadpool(service(request).check, visit.token, answers))
 
     @routes.post("/consent")
@@ -314,13 +337,13 @@ def _steps(routes: APIRouter) -> None:
         profile: Annotated[str, Form(max_length=10)] = "",
         sensitive: Annotated[str, Form(max_length=10)] = "",
     ) -> Response:
-        shown = _sheet(request)
+        consent_sheet = _sheet(request)
         if decision == "agree" and not (adult == agreed == "yes"):
-            return survey_page(request, "consent", visit, status=422, missing=True, sheet=shown)
-        if decision == "agree" and version not in ("", shown.text.version):  # it has changed since it was shown
-            return survey_page(request, "consent", visit, status=409, changed=True, sheet=shown)
+            return survey_page(request, "consent", visit, status=422, missing=True, sheet=consent_sheet)
+        if decision == "agree" and version not in ("", consent_sheet.text.version):  # it has changed since it was shown
+            return survey_page(request, "consent", visit, status=409, changed=True, sheet=consent_sheet)
         optional = {"profile": profile == "yes", "sensitive": sensitive == "yes"}
-        return on_to(service(request).consent(visit.token, decision == "agree", shown.text, **optional))
+        return on_to(service(request).consent(visit.token, decision == "agree", consent_sheet.text, **optional))
 
     @routes.post("/removal")
     def removal(
@@ -337,7 +360,7 @@ def _steps(routes: APIRouter) -> None:
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
         try:
             return on_to(service(request).claim(visit.token, task))
-        except Refused:
+        except NotAllowedError:
             return survey_page(request, "choose", visit, status=409, tasks=_tasks(request, visit), gone=True)
 
     @routes.post("/withdraw")
@@ -349,36 +372,36 @@ def _steps(routes: APIRouter) -> None:
 
 
 def _interface(routes: APIRouter) -> None:
-    """The calls of the evaluation page's script."""
+    """Add the calls of the evaluation page's script."""
 
     @routes.post("/answers")
     async def answers(request: Request, answer: AnswerBody) -> Stored:
         """Store one answer; the reply is sent when it is on disk."""
         try:
             with refusals_shown(request, 409):
-                kept = service(request).saving(token_of(request), **answer.model_dump())
-                return Stored(stored=await wrap_future(kept))
+                saving = service(request).saving(token_of(request), **answer.model_dump())
+                return Stored(stored=await wrap_future(saving))
         except HttpProblem:
             present(request)  # looked up only now: most answers are stored and need no second query
             raise
 
     @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def picture(request: Request, picture: str) -> Response:
-        """A picture of the participant's own task."""
+        """Return a picture of the participant's task."""
         visit = present(request)  # here and not as a dependency, which would take a second thread
         with refusals_shown(request, 409):
-            found = service(request).picture(visit.token, picture)
-        if found is None:
+            content = service(request).picture(visit.token, picture)
+        if content is None:
             raise HttpProblem(404)
-        return Response(found, media_type="image/jpeg")
+        return Response(content, media_type="image/jpeg")
 
     @routes.get("/items")
     def items(request: Request, visit: Present) -> TaskBody:
-        """The participant's whole task, with the answers so far."""
+        """Return the participant's task with the answers so far."""
         with refusals_shown(request, 409):
-            found = service(request).items(visit.token)
+            task = service(request).items(visit.token)
         name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
-        pages = [_item(item, languages(request), language_here(request)) for item in found]
+        pages = [_item(item, languages(request), language_here(request)) for item in task]
         return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
 
     @routes.post("/submit")
@@ -386,8 +409,10 @@ def _interface(routes: APIRouter) -> None:
         """Submit the task."""
         with refusals_shown(request, 409):
             after = service(request).submit(visit.token)
-        here = service(request)
-        return Next(next=ABOUT if is_asked(here.database, here.section, after.token) else PAGES[after.stage])
+        survey_service = service(request)
+        return Next(
+            next=ABOUT if is_asked(survey_service.database, survey_service.section, after.token) else PAGES[after.stage]
+        )
 
     @routes.post("/webhook/prolific")
     async def webhook(request: Request) -> Received:
@@ -400,9 +425,9 @@ def _interface(routes: APIRouter) -> None:
 
 def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
     slots: dict[str, list[str]] = {}
-    for asked in item.asked:
-        slots.setdefault(asked.question.id, []).append(asked.slot)
-    questions = {asked.question.id: asked.question for asked in item.asked}
+    for row in item.questions:
+        slots.setdefault(row.question.id, []).append(row.slot)
+    questions = {row.question.id: row.question for row in item.questions}
     return PageBody(
         number=item.number,
         id=item.id,
@@ -412,7 +437,10 @@ def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
         instructed=item.instructed is not None,
         pictures=[PictureBody(slot=slot, id=ident) for slot, ident in item.pictures.items()],
         questions=[QuestionRow(id=q.id, slots=slots[q.id], **known.wording(q, language)) for q in questions.values()],
-        answers=[Given(slot=slot, question=question, value=value) for (slot, question), value in item.answers.items()],
+        answers=[
+            PreviousAnswer(slot=slot, question=question, value=value)
+            for (slot, question), value in item.answers.items()
+        ],
     )
 
 
@@ -423,14 +451,14 @@ def _instruction(item: ParticipantItem, texts: Texts) -> str:
 
 
 def _role(item: ParticipantItem, known: Languages, language: str) -> str:
-    """The sentence of survey 3 that names the occupation and the gender it is stereotypically coded with."""
-    own = known.texts(language)["task"]
+    """Return the sentence of survey 3 that names the occupation and its stereotypical gender."""
+    text = known.texts(language)["task"]
     role = known.role(item.role, language)
-    return str(own["role"]).format(role=role, coded=own[item.coded.lower()]) if item.role else ""
+    return str(text["role"]).format(role=role, coded=text[item.coded.lower()]) if item.role else ""
 
 
 def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
-    """The page of a stage; a participant at another stage is redirected there."""
+    """Return the page of a stage; a participant at another stage is redirected there."""
     visit = known_visit(request)
     if visit is None:
         return RedirectResponse("/survey", 303)
@@ -451,7 +479,7 @@ def _enter_preview(request: Request, query: dict[str, str], known: Visit | None)
 
 
 def _sheet(request: Request) -> ConsentSheet:
-    """The consent page in the visitor's language."""
+    """Return the consent page in the visitor's language."""
     folder = request.app.state.study.file.folder
     return sheet(section_of(request), folder, texts_here(request), language_here(request))
 

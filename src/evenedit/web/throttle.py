@@ -60,7 +60,7 @@ class Limit:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from. One household or machine has a whole IPv6 network of 64 bits."""
+    """Return the address of a request; an IPv6 address is reduced to its network of 64 bits."""
     host = request.client.host if request.client else ""
     try:
         address = ip_address(host.partition("%")[0])

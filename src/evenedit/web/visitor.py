@@ -13,13 +13,13 @@ from fastapi.responses import RedirectResponse, Response
 from evenedit.config.study_file import SurveySection
 from evenedit.survey.languages import Languages, Texts
 from evenedit.survey.questionnaire import platform_questions
-from evenedit.survey.sessions import Incomplete, Refused, SurveyService, Visit, VisitStage
+from evenedit.survey.sessions import IncompleteTaskError, NotAllowedError, SurveyService, Visit, VisitStage
 from evenedit.web.consent import contact_of
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
-from evenedit.web.saving import COOKIE
 from evenedit.web.translations import language_of
 
+COOKIE = "visit"
 COOKIE_DAYS = 30
 ABOUT = "/survey/about"
 """The page of questions to participants about themselves."""
@@ -34,13 +34,13 @@ PAGES = {
 
 
 def service(request: Request) -> SurveyService:
-    """The app's survey service."""
+    """Return the app's survey service."""
     survey: SurveyService = request.app.state.survey
     return survey
 
 
 def present(request: Request) -> Visit:
-    """The visit of the request's cookie."""
+    """Return the visit of the request's cookie."""
     visit = known_visit(request)
     if visit is None:
         raise HttpProblem(401, texts_here(request)["error"]["gone"], type="no_visit")
@@ -55,9 +55,9 @@ def refusals_shown(request: Request, status: int, sentence: str = "") -> Iterato
     """Show a participant why the service refused a call."""
     try:
         yield
-    except Incomplete as missing:
+    except IncompleteTaskError as missing:
         raise HttpProblem(status, str(missing), type="incomplete", items=list(missing.items)) from None
-    except Refused as refused:
+    except NotAllowedError as refused:
         raise HttpProblem(status, texts_here(request)["error"][sentence] if sentence else str(refused)) from None
 
 
@@ -110,33 +110,33 @@ def set_cookie(request: Request, answer: Response, name: str, value: str) -> Non
 
 
 def token_of(request: Request) -> str:
-    """The cookie, if it can be one of ours."""
+    """Return the cookie's token; empty if it cannot be valid."""
     token = request.cookies.get(COOKIE, "")
     return token if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", token) else ""
 
 
 def known_visit(request: Request) -> Visit | None:
-    """The visit of the request's cookie, if there is one."""
+    """Return the visit of the request's cookie, if there is one."""
     token = token_of(request)
     return service(request).visit(token) if token else None
 
 
 def section_of(request: Request) -> SurveySection:
-    """The survey as the study file has it."""
+    """Return the survey section of the study file."""
     return service(request).section
 
 
 def language_here(request: Request) -> str:
-    """The language of the visitor's pages."""
+    """Return the language of the visitor's pages."""
     return language_of(request, section_of(request).languages)
 
 
 def languages(request: Request) -> Languages:
-    """The survey's languages."""
+    """Return the survey's languages."""
     known: Languages = request.app.state.languages
     return known
 
 
 def texts_here(request: Request) -> Texts:
-    """The survey's texts in that language."""
+    """Return the survey's texts in the visitor's language."""
     return languages(request).texts(language_here(request))

@@ -1,7 +1,5 @@
 """Agreement between people, against independent implementations and by hand."""
 
-from fractions import Fraction
-
 import krippendorff
 import numpy as np
 import pandas as pd
@@ -13,10 +11,11 @@ from hypothesis.extra.numpy import arrays
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from evenedit.stats.agreement import inter_rater as reliability
-from evenedit.stats.agreement.human_consensus import complete, majority, rounded_mean, rounded_median
-from evenedit.stats.agreement.inter_rater import ORDERED, counts, gwet_ac2, icc2_1, icc2_k, percent_agreement
+from evenedit.stats.agreement.human_consensus import balanced_ratings, majority, rounded_mean, rounded_median
+from evenedit.stats.agreement.inter_rater import LEVELS, ORDERED, counts, icc2_1, icc2_k, pairwise_agreement
 from evenedit.stats.engine.additive import Resampler
 
+percent_agreement = pairwise_agreement(LEVELS)
 # Krippendorff's (2011) example: four observers, twelve units. Gwet's books and irrCAC print it as cac.raw4raters.
 EXAMPLE = np.array(
     [[1, 1, 0, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
@@ -37,8 +36,8 @@ def test_the_published_example_with_missing_ratings():
     assert told["krippendorff_alpha_ordinal"] == pytest.approx(0.815, abs=5e-4)
     assert told["krippendorff_alpha_interval"] == pytest.approx(0.849, abs=5e-4)
     assert told["fleiss_kappa"] == pytest.approx(0.76117, abs=5e-6)
-    assert told["percent_agreement"] == pytest.approx(0.81818, abs=5e-6)
-    assert told["icc2_1"] is None  # unequal raters
+    assert percent_agreement(EXAMPLE) == pytest.approx(0.81818, abs=5e-6)
+    assert icc2_1(EXAMPLE) is None  # unequal raters
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -77,26 +76,9 @@ def test_icc_pools_sets_of_items_that_share_their_raters():
     assert icc2_1(np.eye(6, dtype=int)[:, :6] * 3) is None  # one rating each
 
 
-def test_ac2_by_its_definition():
-    """Gwet (2014): quadratic weights, chance from the levels' mean shares, in fractions."""
-    weight = [[1 - Fraction((i - j) ** 2, 16) for j in range(5)] for i in range(5)]
-    agreed, shares, pairs = Fraction(0), [Fraction(0)] * 5, 0
-    for item in EXAMPLE:
-        given = [int(x) - 1 for x in item if x]
-        for level in given:
-            shares[level] += Fraction(1, len(given))
-        if len(given) > 1:
-            pairs += 1
-            each = [weight[a][b] for i, a in enumerate(given) for j, b in enumerate(given) if i != j]
-            agreed += sum(each) / len(each)
-    shares = [s / len(EXAMPLE) for s in shares]
-    chance = sum(map(sum, weight)) / 20 * sum(s * (1 - s) for s in shares)
-    assert gwet_ac2(EXAMPLE) == pytest.approx(float((agreed / pairs - chance) / (1 - chance)), abs=1e-12)
-
-
 def test_equally_many_ratings_are_the_first_raters_of_each_item():
     ratings = np.array([[1, 2, 3, 0], [4, 0, 5, 1], [2, 2, 2, 2], [1, 0, 0, 0]])
-    assert complete(ratings).tolist() == [[1, 2, 3, 0], [4, 0, 5, 1], [2, 2, 2, 0], [0, 0, 0, 0]]
+    assert balanced_ratings(ratings).tolist() == [[1, 2, 3, 0], [4, 0, 5, 1], [2, 2, 2, 0], [0, 0, 0, 0]]
 
 
 def test_one_number_per_item():
@@ -113,7 +95,7 @@ def test_never_a_crash_nor_a_number_that_is_none(ratings: np.ndarray, random):
     random.shuffle(order)
     swapped = list(range(ratings.shape[1]))
     random.shuffle(swapped)
-    for statistic in ORDERED:
+    for statistic in (*ORDERED, icc2_1):
         value = statistic(ratings)
         assert value is None or np.isfinite(value)
         if len(ratings):
@@ -139,7 +121,7 @@ def test_a_degenerate_case_says_why():
     drawing = Resampler(50, 1, 0.95)
     told = drawing.estimate([(reliability.fleiss_kappa, (same,))], np.arange(5), "item")[0]
     assert (told.value, told.low) == (None, None) and "all ratings are alike" in told.method
-    assert percent_agreement(same) == 1.0 and gwet_ac2(same) == 1.0
+    assert percent_agreement(same) == 1.0
     alone = drawing.estimate([(reliability.fleiss_kappa, (same[:, :1],))], np.arange(5), "item")[0]
     assert alone.value is None and "no item has two ratings" in alone.method
 

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from evenedit.stats.agreement.judge_error import _gap
-from evenedit.stats.agreement.power_of_people import detectable_error
-from evenedit.stats.engine.permutation import p_values
 from evenedit.stats.engine.rules import AnalysisRules
 
 EVIDENCE = SimpleNamespace(rules=AnalysisRules.default())
@@ -30,20 +28,3 @@ def test_the_interval_of_a_gap_covers_the_truth(gap):
 
 def test_a_group_of_one_face_has_no_interval():
     assert _gap(EVIDENCE, np.array([0, 0, 1], dtype=np.int8), np.array([1.0, 0, 2]), np.array([2, 2, 2]))[1] is None
-
-
-@pytest.mark.parametrize(("sizes", "spread"), [((12,) * 7, 0.6), ((42, 42), 0.8), ((20, 10, 10, 6), 0.5)])
-def test_what_a_sample_is_said_to_show_is_shown_in_eight_of_ten(sizes: tuple[int, ...], spread: float):
-    size = detectable_error(sizes, spread, tests=15)
-    assert size is not None
-    average = np.mean(sizes)
-    first = min(range(len(sizes)), key=lambda at: abs(sizes[at] - average))
-    code = np.repeat(np.arange(len(sizes)), sizes).astype(np.int8)
-    rng, shown, studies = np.random.default_rng(11), 0, 150
-    ones = np.ones((len(code), 1), dtype=np.int64)
-    for _ in range(studies):
-        errors = rng.normal(0, spread, len(code)) + size * (code == first)
-        total = np.rint(1000 * errors).astype(np.int64)[:, None]
-        within = np.zeros(len(code), dtype=np.int64)
-        shown += p_values(code, within, total, ones, 999, rng)[0] < 0.05 / 15
-    assert 0.66 < shown / studies < 0.92  # both are simulated: standard errors of 0.03 and 0.03

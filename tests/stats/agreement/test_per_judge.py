@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import open_study
+from evenedit.api.study import Study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
+from evenedit.reporting.writer import report_study
 from evenedit.results.results import Results
 from evenedit.stats import analyse
 from evenedit.stats.agreement.agreement import agreement
-from evenedit.study.report import report_study
-from evenedit.study.results import results_of, rules_of
-from evenedit.study.study import Study
+from evenedit.study.analysis import analysis_rules, compute_results
+from tests.support.studies import open_study
 
 JUDGES = [
     {
@@ -42,7 +42,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(scope="module")
 def results(three: Study) -> Results:
-    return results_of(three, three.table())
+    return compute_results(three, three.table())
 
 
 def half_up(x: float) -> int:
@@ -60,7 +60,7 @@ RULES = {
 def test_every_rule_combines_three_judges_as_it_says(three, rule):
     study = open_study(three.file.folder, judges=JUDGES, experiments=EXPERIMENTS, ensemble={"diagnosis": rule})
     table = study.table()
-    rules = rules_of(study.file)
+    rules = analysis_rules(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     rows = np.flatnonzero((table.edits["experiment"] == "diagnosis").to_numpy())
     cube = table.values[:3]
@@ -87,11 +87,11 @@ def test_most_of_three_verdicts_decide(three):
 
 
 def test_a_judge_alone_says_what_a_study_with_that_judge_alone_would(three, results):
-    table, rules = three.table(), rules_of(three.file)
+    table, rules = three.table(), analysis_rules(three.file)
     assert {a.judge for a in results.per_judge} == {j["id"] for j in JUDGES}
     for at, judge in enumerate(table.raters[:3]):
         own = RatingTable(table.edits, (judge,), (Kind.VLM,), table.values[[at]], table.status[[at]])
-        alone = analyse(own, replace(rules, ensemble=dict.fromkeys(rules.ensemble, "primary")), {})
+        alone = analyse(own, replace(rules, ensemble=dict.fromkeys(rules.ensemble, "primary")))
         mine = [a.estimate for a in results.per_judge if a.judge == judge]
         assert len(mine) > 40
         for e in mine:
@@ -122,7 +122,7 @@ def test_a_lenient_judge_shows_beside_the_others(results):
 
 
 def test_pairs_of_three_judges_are_compared(three):
-    rules = rules_of(three.file)
+    rules = analysis_rules(three.file)
     found = {row.raters for row in agreement(combine(three.table(), rules.ensemble, rules.missing), rules)}
     a, b, c = (j["id"] for j in JUDGES)
     assert {f"{a}|{b}", f"{a}|{c}", f"{b}|{c}"} <= found
@@ -153,7 +153,7 @@ def test_the_report_shows_the_judges_side_by_side(three, results, tmp_path):
 def test_one_judge_has_nobody_to_stand_beside(tmp_path):
     loaded = open_study(tmp_path, judges=JUDGES[:1])
     loaded.run()
-    assert results_of(loaded, loaded.table()).per_judge == ()
+    assert compute_results(loaded, loaded.table()).per_judge == ()
     report_study(loaded, tmp_path / "report")
     assert not (tmp_path / "report" / "tables" / "judges_alone.csv").exists()
 

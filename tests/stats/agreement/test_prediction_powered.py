@@ -8,7 +8,7 @@ import pytest
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 from evenedit.protocol import FACTORS
-from evenedit.stats.agreement.prediction_powered import LabelledSample, _three_ways, together, tuned
+from evenedit.stats.agreement.prediction_powered import LabelledSample, _three_ways, combine_labels, optimal_lambda
 from evenedit.stats.engine.intervals import wilson
 from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
@@ -31,8 +31,8 @@ def test_without_clusters_and_weights_it_is_ppi_python():
     sample, truth, judged = unclustered(np.random.default_rng(1), n)
     labelled, unlabelled = judged[:n, None], judged[n:, None]
     theirs = ppi_mean_pointestimate(truth[:n], labelled, unlabelled)
-    tuning = tuned(sample)
-    both = together(sample, tuning)
+    tuning = optimal_lambda(sample)
+    both = combine_labels(sample, tuning)
     # lambda comes from the same covariance and another estimate of the same variance
     assert both.powered == pytest.approx(theirs.item(), abs=0.03)
     # judges' mean over all edits, not over the unlabelled ones: the same estimate, lambda in other units
@@ -49,19 +49,19 @@ def test_a_judge_of_no_use_does_no_harm():
     rng = np.random.default_rng(2)
     sample, *_ = unclustered(rng)
     noise = LabelledSample(rng.normal(size=400), sample.labels, sample.weight, sample.face, sample.prompt)
-    both = together(noise, tuned(noise))
-    assert tuned(noise) < 0.25
+    both = combine_labels(noise, optimal_lambda(noise))
+    assert optimal_lambda(noise) < 0.25
     human, powered = (float(np.sqrt((x**2).sum())) for x in (both.human_influence, both.influence))
     assert powered <= human * 1.0001
     same = LabelledSample(np.ones(400), sample.labels, sample.weight, sample.face, sample.prompt)
-    assert together(same, tuned(same)).powered == together(same, 0.0).human
+    assert combine_labels(same, optimal_lambda(same)).powered == combine_labels(same, 0.0).human
 
 
 def test_people_alone_is_the_weighted_mean_of_a_hand_worked_example():
     # said 1 and 0 with chances 1/2 and 1/4: (2 * 1 + 4 * 0) / 6; judges 1, 0, 1, 1: all 0.75, sample (2 * 1 + 0) / 6
     said = np.array([1.0, 0.0, np.nan, np.nan])
     sample = LabelledSample(np.array([1.0, 0, 1, 1]), said, np.array([2.0, 4, 1, 1]), np.arange(4), np.arange(4))
-    both = together(sample, 0.5)
+    both = combine_labels(sample, 0.5)
     assert both.human == pytest.approx(2 / 6)
     assert both.powered == pytest.approx(2 / 6 + 0.5 * (0.75 - 2 / 6))
 
@@ -73,8 +73,8 @@ def test_errors_grow_when_faces_are_alike():
     said = np.where(rng.random(400) < 0.4, truth, np.nan)
     clusters = LabelledSample(truth + rng.normal(0, 0.5, 400), said, np.ones(400), face, prompt)
     alone = LabelledSample(clusters.judged, said, np.ones(400), np.arange(400), np.arange(400))
-    tuning = tuned(clusters)
-    wide, narrow = (together(s, tuning).uncertainty[1] for s in (clusters, alone))
+    tuning = optimal_lambda(clusters)
+    wide, narrow = (combine_labels(s, tuning).uncertainty[1] for s in (clusters, alone))
     assert wide.variance > 3 * narrow.variance
 
 

@@ -13,7 +13,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.gaps import contrasts, gap_intervals, gaps
 from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 
 RULES = replace(AnalysisRules.default(), draws=4000, seed=5)
 
@@ -138,7 +138,7 @@ def panel_of(rows: list[dict[str, object]]) -> Panel:
         RatioMeasure(Measure("mean.x"), "met", "n", "asked"),
         RatioMeasure(Measure("rate.x"), "met", "n", "asked"),
     ]
-    return lay_out(edits, by_face(edits, FACTORS), columns, measures, experiment="diagnosis", condition="baseline")
+    return build_panel(edits, by_face(edits, FACTORS), columns, measures, experiment="diagnosis", condition="baseline")
 
 
 def faces(race: str, hits: int, size: int, **changes: object) -> list[dict[str, object]]:

@@ -5,17 +5,17 @@ import sqlite3
 import numpy as np
 import pytest
 
-from conftest import open_study
 from evenedit.core.records import Status
 from evenedit.design.study_design import DRIFTED
 from evenedit.judges import feature_prompts as features
 from evenedit.judges.feature_prompts import FeaturePrompt, SimulatedExtractor
+from evenedit.operations.plan import make_plan
 from evenedit.protocol.rubric import QUESTIONS, preferred
 from evenedit.ratings.combine import preference
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.store import Store
-from evenedit.study.plan import make_plan
-from evenedit.study.results import results_of
+from evenedit.study.analysis import compute_results
+from tests.support.studies import open_study
 
 A, B, SAME = 1, 2, 3
 BASELINE, MITIGATED, TIE, UNCLEAR = range(1, 5)
@@ -80,7 +80,7 @@ def test_the_pairwise_question_is_asked_in_both_orders_and_finds_the_mended_outp
     mended = int((black["preference"] == MITIGATED).sum())
     assert mended > len(black) / 2 and not (black["preference"] == BASELINE).any()  # other drift may even it out
     assert (edits["preference"][edits["experiment"] == "diagnosis"] == 0).all()
-    found = results_of(loaded, table)
+    found = compute_results(loaded, table)
     rate = found.find(
         "rate.prefers_mitigated",
         experiment="mitigation",
@@ -106,7 +106,7 @@ def test_a_judge_that_always_says_the_first_place_is_unclear(tmp_path):
     table = loaded.table()
     rows = (table.edits["experiment"] == "mitigation").to_numpy()
     assert (table.values[:, rows, PREFERENCE] == UNCLEAR).all()
-    found = results_of(loaded, table)
+    found = compute_results(loaded, table)
     where = {"experiment": "mitigation", "condition": "feature", "editor": "simulated-lightening"}
     assert found.find("rate.prefers_mitigated", **where) is None  # nobody preferred either
     unclear = found.find("rate.preference_unclear", **where)
@@ -125,7 +125,7 @@ def test_cases_with_observed_drift_are_chosen_after_the_diagnosis_once(tmp_path)
     drifted = table.edits["request_id"].isin(chosen).to_numpy()
     assert (skin[drifted] != 3).any()
     assert table.edits.groupby(["experiment", "condition"]).size()["mitigation", "feature"] == 4
-    assert results_of(loaded, table).rules["mitigation_cases"] == "drift"
+    assert compute_results(loaded, table).rules["mitigation_cases"] == "drift"
     loaded.run()
     assert loaded.store.cases(DRIFTED) == chosen
 
@@ -149,7 +149,7 @@ def test_nothing_is_chosen_while_the_diagnosis_is_not_rated(tmp_path, capsys):
     loaded = open_study(tmp_path, experiments=mitigation(choose="drift"))
     loaded.runner(Budget(max_calls=5)).run()
     assert loaded.store.cases(DRIFTED) == {}
-    assert "27 answers to come" in capsys.readouterr().err  # 16 edits × 2 judges, 5 answered
+    assert "27 answers missing" in capsys.readouterr().err  # 16 edits × 2 judges, 5 answered
     loaded.run()
     assert loaded.store.cases(DRIFTED)
 
@@ -182,7 +182,7 @@ def test_the_stand_ins_words_are_used_where_the_first_extractor_gave_none_or_fla
     first, second = {"kind": "simulated", "settings": {"first": True}}, {"kind": "simulated"}
     loaded = open_study(tmp_path, experiments=mitigation(extractor=first, stand_in=second))
     loaded.run()
-    used = [r.instruction for r in loaded.store.requests().values() if r.condition == "feature"]
+    used = [r.instruction for r in loaded.store.requests().values() if str(r.condition) == "feature"]
     assert len(used) == 8
     assert all(text.startswith("Maintain the person's") for text in used)
     flagged = loaded.store.features(features.extractor_id("simulated", {"first": True}))
@@ -192,11 +192,11 @@ def test_the_stand_ins_words_are_used_where_the_first_extractor_gave_none_or_fla
 def test_confidence_is_stored_beside_the_value(tmp_path):
     from evenedit.core.interfaces import Reply
     from evenedit.core.records import Kind
-    from evenedit.storage.store import Answered
+    from evenedit.storage.store import StoredReply
 
     store = Store(tmp_path)
     reply = Reply(Status.SCORED, {"skin_tone": 4, "race_drift": 1}, {"skin_tone": 0.75})
-    store.save_answers([Answered("r", "judge", "v", Kind.VLM, reply)], 1)
+    store.save_answers([StoredReply("r", "judge", "v", Kind.VLM, reply)], 1)
     told = {r.question_id: r.confidence for r in store.ratings("judge", "v")}
     assert told == {"skin_tone": 0.75, "race_drift": None}
 
@@ -212,7 +212,7 @@ def test_who_got_the_role_is_rated_and_checked_against_the_verdict(tmp_path):
     )
     loaded.run()
     table = loaded.table()
-    found = results_of(loaded, table)
+    found = compute_results(loaded, table)
     where = {"experiment": "stereotype", "editor": "simulated-replacing"}
     clear = found.find("rate.role_contradicts_verdict", **where)
     assert clear is not None and clear.value in (0.0, None)
@@ -225,6 +225,6 @@ def test_who_got_the_role_is_rated_and_checked_against_the_verdict(tmp_path):
     role = QUESTION_IDS.index("target_role")
     turned = table.values[:, :, role]
     table.values[:, :, role] = np.where(turned == 1, 2, np.where(turned == 2, 1, turned))
-    contradicts = results_of(loaded, table).find("rate.role_contradicts_verdict", **where)
+    contradicts = compute_results(loaded, table).find("rate.role_contradicts_verdict", **where)
     assert contradicts is not None and contradicts.value == 1.0
     assert QUESTIONS["target_role"].labels == ("MALE", "FEMALE", "UNCLEAR")

@@ -45,7 +45,7 @@ def study(effect: dict[str, float], *, placebo: bool = True, seed: int = 1) -> R
     values = np.zeros((1, len(rows), len(QUESTION_IDS)), dtype=np.int8)
     values[0, :, QUESTION_IDS.index("race_drift")] = drift
     values[0, :, QUESTION_IDS.index("edit_success")] = success
-    return analyse(RatingTable(edits, ("j",), (Kind.VLM,), values, np.zeros((1, len(rows)), dtype=np.int8)), QUICK, {})
+    return analyse(RatingTable(edits, ("j",), (Kind.VLM,), values, np.zeros((1, len(rows)), dtype=np.int8)), QUICK)
 
 
 def of(found: Results, question: str, race: str = "") -> MitigationEffect:

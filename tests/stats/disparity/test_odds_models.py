@@ -14,7 +14,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.results.results import Results
-from evenedit.stats.disparity.odds_models import Fit, Unfit, _told, cube, newton
+from evenedit.stats.disparity.odds_models import Fit, ModelNotFittedError, _to_records, count_cube, newton
 from evenedit.stats.engine.panel import by_face
 
 
@@ -41,7 +41,7 @@ def test_odds_and_errors_agree_with_statsmodels_gee():
     met = (rng.random(len(edits)) < expit(push - 0.5)).astype(np.int64)
     valid = rng.random(len(edits)) > 0.05
     axes = by_face(edits, FACTORS)
-    fit = Fit(axes, factors_of(axes), *cube(axes, valid, [met]))
+    fit = Fit(axes, factors_of(axes), *count_cube(axes, valid, [met]))
     blocks = [coded(edits[f], levels) for f, levels in axes.levels.items()]
     prompts = np.eye(6)[pd.factorize(edits["prompt_id"])[0]]
     design = np.concatenate([*blocks, prompts], axis=1)[valid]
@@ -64,7 +64,7 @@ def test_cumulative_logits_agree_with_the_ordinal_model():
     score = 1 + np.digitize(hidden, [-1.5, 0, 1, 2.5])
     axes = by_face(edits, FACTORS)
     cuts = [(score > k).astype(np.int64) for k in range(1, 5)]
-    fit = Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), cuts))
+    fit = Fit(axes, factors_of(axes), *count_cube(axes, np.ones(len(edits), dtype=bool), cuts))
     design = np.concatenate([coded(edits[f], levels) for f, levels in axes.levels.items()], axis=1)
     prompts = np.eye(5)[pd.factorize(edits["prompt_id"])[0]][:, 1:]
     model = OrderedModel(score, np.concatenate([design, prompts], axis=1), distr="logit")
@@ -75,7 +75,7 @@ def test_cumulative_logits_agree_with_the_ordinal_model():
 
 def ordinal_fit(axes, score: np.ndarray) -> Fit:
     cuts = [(score > k).astype(np.int64) for k in range(1, 5)]
-    return Fit(axes, factors_of(axes), *cube(axes, np.ones(len(score), dtype=bool), cuts))
+    return Fit(axes, factors_of(axes), *count_cube(axes, np.ones(len(score), dtype=bool), cuts))
 
 
 def test_the_test_of_proportional_odds_keeps_its_level_and_finds_odds_that_are_not():
@@ -115,7 +115,9 @@ def test_the_test_of_a_factor_keeps_its_level():
     below = 0
     for _ in range(150):
         hidden = rng.normal(0, 0.7, 84)[axes.cluster_at] + rng.normal(size=len(edits))
-        below += Fit(axes, factors_of(axes), *cube(axes, valid, [(hidden > 0.3).astype(np.int64)])).p("race") < 0.05
+        below += (
+            Fit(axes, factors_of(axes), *count_cube(axes, valid, [(hidden > 0.3).astype(np.int64)])).p("race") < 0.05
+        )
     assert below / 150 < 0.10
 
 
@@ -130,8 +132,12 @@ def test_the_test_of_a_factor_keeps_its_level():
 def test_what_cannot_be_fitted_says_why(outcome, reason):
     edits = edits_of()
     axes = by_face(edits, FACTORS)
-    with pytest.raises(Unfit, match=reason):
-        Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [np.asarray(outcome(edits), int)]))
+    with pytest.raises(ModelNotFittedError, match=reason):
+        Fit(
+            axes,
+            factors_of(axes),
+            *count_cube(axes, np.ones(len(edits), dtype=bool), [np.asarray(outcome(edits), int)]),
+        )
 
 
 def test_a_label_that_stands_for_another_says_so():
@@ -139,8 +145,8 @@ def test_a_label_that_stands_for_another_says_so():
     edits = edits[((edits["race"] == "Black") == (edits["gender"] == "Male")) & edits["race"].isin(["Black", "White"])]
     axes = by_face(edits, FACTORS)
     met = np.random.default_rng(1).integers(0, 2, len(edits))
-    with pytest.raises(Unfit, match="cannot be told apart"):
-        Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [met]))
+    with pytest.raises(ModelNotFittedError, match="cannot be told apart"):
+        Fit(axes, factors_of(axes), *count_cube(axes, np.ones(len(edits), dtype=bool), [met]))
 
 
 def penalised_likelihood(design: np.ndarray, met: np.ndarray) -> np.ndarray:
@@ -163,7 +169,7 @@ def test_with_firths_penalty_a_separated_group_has_the_odds_of_the_penalised_lik
     design = np.column_stack([group, np.ones(80), other])
     params, _ = newton(design, met, np.ones(80), penalised=True)
     assert params == pytest.approx(penalised_likelihood(design, met), abs=1e-4)
-    with pytest.raises(Unfit, match="separation"):
+    with pytest.raises(ModelNotFittedError, match="separation"):
         newton(design, met, np.ones(80))
 
 
@@ -183,7 +189,7 @@ def test_odds_that_too_few_faces_decide_have_no_numbers_and_results_are_still_wr
     edits = faces.merge(pd.DataFrame({"prompt_id": ["p0", "p1", "p2", "p3"]}), how="cross")
     score = np.array([5, 1, 5, 1, 3, 5, 5, 1, 5, 4, 5, 5, 1, 1, 5, 1, 5, 5, 1, 5, 4, 5, 5, 4])
     cuts = [(score > cut).astype(np.int64) for cut in range(1, 5)]
-    told = list(_told(by_face(edits, FACTORS), np.ones(24, dtype=bool), cuts, "mean.x", "e", 0.95))
+    told = list(_to_records(by_face(edits, FACTORS), np.ones(24, dtype=bool), cuts, "mean.x", "e", 0.95))
     by_factor = {m.factor: m for m in told}
     for factor in ("gender", "age"):
         assert by_factor[factor].method == (
@@ -199,7 +205,7 @@ def test_a_group_without_an_exception_still_has_odds_with_a_finite_interval():
     axes = by_face(edits, FACTORS)
     rng = np.random.default_rng(2)
     met = ((edits["race"] != "White").to_numpy() & (rng.random(len(edits)) < 0.5)).astype(int)
-    told = list(_told(axes, np.ones(len(edits), dtype=bool), [met], "rate.x", "e", 0.95))
+    told = list(_to_records(axes, np.ones(len(edits), dtype=bool), [met], "rate.x", "e", 0.95))
     race = next(m for m in told if m.factor == "race")
     assert race.method.startswith("logit, Firth's penalty for separation") and race.p < 0.05
     white = race.odds["White"]

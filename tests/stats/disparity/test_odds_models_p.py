@@ -20,7 +20,7 @@ from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 from evenedit.stats import AnalysisRules
-from evenedit.stats.disparity.odds_models import Fit, Unfit, cube, models, newton
+from evenedit.stats.disparity.odds_models import Fit, ModelNotFittedError, count_cube, newton, odds_models
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.panel import by_face
 
@@ -38,7 +38,9 @@ def edits_of(prompts: int = 6, **only: tuple[str, ...]) -> pd.DataFrame:
 def fit_of(edits: pd.DataFrame, valid: np.ndarray, *ways: np.ndarray) -> Fit:
     axes = by_face(edits, FACTORS)
     factors = {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
-    return Fit(axes, factors, *cube(axes, np.asarray(valid, dtype=bool), [np.asarray(w, dtype=np.int64) for w in ways]))
+    return Fit(
+        axes, factors, *count_cube(axes, np.asarray(valid, dtype=bool), [np.asarray(w, dtype=np.int64) for w in ways])
+    )
 
 
 def contrasts_of(edits: pd.DataFrame) -> tuple[np.ndarray, dict[str, slice]]:
@@ -251,7 +253,7 @@ def test_scores_of_one_face_and_prompt_are_counted_in_one_cell():
     )
     valid = np.array([1, 1, 1, 0, 1, 1, 0], dtype=bool)
     one, two = np.array([1, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 1, 1, 0, 1, 1])
-    met, count = cube(by_face(edits, FACTORS), valid, [one, two])
+    met, count = count_cube(by_face(edits, FACTORS), valid, [one, two])
     assert met.tolist() == [[[1, 0], [1, 1]], [[0, 0], [2, 1]]]
     assert count.tolist() == [[[2, 2], [1, 1]], [[0, 0], [2, 2]]]
 
@@ -259,7 +261,7 @@ def test_scores_of_one_face_and_prompt_are_counted_in_one_cell():
 def test_the_last_face_may_have_no_edit_of_the_last_prompt():
     pairs = [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x"), ("c", "x"), ("c", "y")]
     edits = pd.DataFrame([{"source_id": s, "prompt_id": p, "race": "", "gender": "", "age": ""} for s, p in pairs])
-    met, count = cube(by_face(edits, FACTORS), np.ones(6, dtype=bool), [np.array([1, 0, 1, 1, 0, 1])])
+    met, count = count_cube(by_face(edits, FACTORS), np.ones(6, dtype=bool), [np.array([1, 0, 1, 1, 0, 1])])
     assert met[..., 0].tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
     assert count[..., 0].tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
 
@@ -269,27 +271,31 @@ def test_the_last_face_may_have_no_edit_of_the_last_prompt():
 
 def test_a_group_of_one_face_is_named():
     edits, met = two_groups((1, 4), (1, 8))
-    with pytest.raises(Unfit, match=r"^White has fewer than two faces$"):
+    with pytest.raises(ModelNotFittedError, match=r"^White has fewer than two faces$"):
         fit_of(edits, np.ones(9), met)
 
 
 def test_a_group_on_one_side_is_named():
     edits, met = two_groups((2, 4), (2, 8))
-    with pytest.raises(Unfit, match=r"^separation: every score of White is on one side of the threshold$"):
+    with pytest.raises(
+        ModelNotFittedError, match=r"^separation: every score of White is on one side of the threshold$"
+    ):
         fit_of(edits, np.ones(10), met)
-    with pytest.raises(Unfit, match=r"^every score is on one side of the threshold$"):
+    with pytest.raises(ModelNotFittedError, match=r"^every score is on one side of the threshold$"):
         fit_of(edits, np.ones(10), np.ones(10))
 
 
 def test_a_group_on_one_side_of_every_cut_is_named():
     edits, met = two_groups((2, 4), (2, 8))
-    with pytest.raises(Unfit, match=r"^separation: every score of White"):
+    with pytest.raises(ModelNotFittedError, match=r"^separation: every score of White"):
         fit_of(edits, np.ones(10), met, met & (np.arange(10) != 5))
 
 
 def test_labels_that_cannot_be_told_apart_say_so():
     edits, met = crossed("WM2 WM3 WM2 BF2 BF3 BF3")
-    with pytest.raises(Unfit, match=r"^the labels of the faces cannot be told apart: some combination stands for ano"):
+    with pytest.raises(
+        ModelNotFittedError, match=r"^the labels of the faces cannot be told apart: some combination stands for ano"
+    ):
         fit_of(edits, np.ones(len(edits)), met)
 
 
@@ -308,7 +314,7 @@ def crossed(faces: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_as_many_faces_as_effects_and_intercept_are_too_few():
     edits, met = crossed("WM2 WF3 BM3 BF2")
-    with pytest.raises(Unfit, match=r"^4 faces are too few for 3 effects of labels$"):
+    with pytest.raises(ModelNotFittedError, match=r"^4 faces are too few for 3 effects of labels$"):
         fit_of(edits, np.ones(len(edits)), met)
     edits, _ = crossed("WM2 WF3 BM3 BF2 WM3")
     met = np.array([1, 0, 1, 1, 0, 1, 0, 0, 1, 0])  # of two scores a face: 1, 2, 1, 0, 1
@@ -323,9 +329,9 @@ def test_as_many_faces_as_effects_and_intercept_are_too_few():
 def test_odds_without_a_limit_are_found_by_the_newton_steps(swapped):
     design = np.array([[1.0, 0.0], [1.0, 1.0]])
     hits = np.array([5.0, 10.0])
-    with pytest.raises(Unfit, match=r"^separation: the odds of some group or prompt have no limit$"):
+    with pytest.raises(ModelNotFittedError, match=r"^separation: the odds of some group or prompt have no limit$"):
         newton(design, 10 - hits if swapped else hits, np.array([10.0, 10.0]))
-    with pytest.raises(Unfit, match=r"^separation: the odds of some group or prompt have no limit$"):
+    with pytest.raises(ModelNotFittedError, match=r"^separation: the odds of some group or prompt have no limit$"):
         newton(np.ones((2, 2)), np.array([5.0, 4.0]), np.array([10.0, 10.0]))  # two columns alike
 
 
@@ -343,7 +349,7 @@ def test_newton_agrees_with_statsmodels_on_counts():
 def test_odds_of_a_hundred_thousand_to_one_still_have_a_fit():
     # log(99 999) = 11.51, within the 12 beyond which a fit has run away; log(999 999) = 13.8 is not
     assert newton(np.ones((1, 1)), np.array([99_999.0]), np.array([100_000.0]))[0] == pytest.approx([np.log(99_999)])
-    with pytest.raises(Unfit, match="no limit"):
+    with pytest.raises(ModelNotFittedError, match="no limit"):
         newton(np.ones((1, 1)), np.array([999_999.0]), np.array([1_000_000.0]))
 
 
@@ -368,7 +374,7 @@ def models_of(rows: list[dict[str, object]], rules: AnalysisRules = DEFAULT):
     status = np.zeros(values.shape[:2], dtype=np.int8)
     table = RatingTable(frame[list(edit_columns(FACTORS))], ("j",), (Kind.VLM,), values, status)
     scores = combine(table, rules.ensemble, rules.missing)
-    return list(models(scores, answers(scores, rules), rules))
+    return list(odds_models(scores, answers(scores, rules), rules))
 
 
 def test_a_study_gets_one_model_for_each_rate_and_axis_that_was_answered():

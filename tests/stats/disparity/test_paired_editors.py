@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from proofs.compare import Both
 
 from evenedit.stats.disparity.paired_editors import Difference, DrawnDifference, adjusted, gap_differences
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.rules import AnalysisRules
+from validation.compare import Both
 
 RULES = replace(AnalysisRules.default(), draws=100)
 ONE = Difference("rate.skin_lighter", {}, 0.1, 0.2, 0.1, 0.03, 0.17, 100)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenedit.api.analyze import analyze
 from evenedit.protocol import load_prompts
 from evenedit.ratings.combine import combine
 from evenedit.ratings.from_csv import read_tables
@@ -14,7 +15,6 @@ from evenedit.report.contents import TABLES
 from evenedit.report.render.index import Index
 from evenedit.stats.disparity.role_effects import role_effects
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.study.analyze import analyze
 
 ARMS = {
     "baseline": (False, False),

@@ -9,7 +9,7 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.trends import slope, trends
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 
 TONE = Factor.of("tone", ["1", "2", "3", "4", "5"], ordered=True)
 RULES = AnalysisRules.default()
@@ -26,7 +26,7 @@ def panel_of(met: np.ndarray, levels: list[str], factor: Factor = TONE) -> Panel
     columns = {"met": met.ravel().astype(np.int64), "n": np.ones(met.size, dtype=np.int64)}
     measures = [RatioMeasure(Measure.rate("x"), "met", "n", "n")]
     axes = by_face(edits, [factor])
-    return lay_out(edits, axes, columns, measures, experiment="diagnosis", condition="baseline")
+    return build_panel(edits, axes, columns, measures, experiment="diagnosis", condition="baseline")
 
 
 def of_editor(panel: Panel, factor: Factor = TONE):

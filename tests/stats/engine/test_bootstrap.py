@@ -4,34 +4,11 @@ from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from evenedit.protocol import FACTORS
-from evenedit.protocol.measures import Measure
-from evenedit.stats.engine.bootstrap import Bootstrap, unit_weights, weigh
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
-
-RATE = RatioMeasure(Measure("rate.x"), "met", "n", "asked")
-
-
-def panel_of(met: np.ndarray, groups: int = 1, seeds: int = 1) -> Panel:
-    """A panel of one editor from [face, prompt] whole numbers out of `seeds`; faces dealt to `groups` in blocks."""
-    faces, prompts = met.shape
-    races = ["White", "Black", "EastAsian", "SoutheastAsian", "Indian", "MiddleEastern", "Latino"]
-    edits = pd.DataFrame(
-        {
-            "editor": "e",
-            "source_id": np.repeat([f"f{i:04}" for i in range(faces)], prompts),
-            "prompt_id": [f"p{j:03}" for j in range(prompts)] * faces,
-            "race": np.repeat([races[i * groups // faces] for i in range(faces)], prompts),
-            "gender": "Male",
-            "age": "20s",
-        }
-    )
-    ones = np.full(met.size, seeds, dtype=np.int64)
-    columns = {"met": met.ravel().astype(np.int64), "n": ones, "asked": ones}
-    return lay_out(edits, by_face(edits, FACTORS), columns, [RATE], experiment="diagnosis", condition="baseline")
+from evenedit.stats.engine.bootstrap import Bootstrap, unit_weights, weighted_sums
+from evenedit.stats.engine.panel import Panel
+from tests.support.panels import panel_of
 
 
 def everybody(panel: Panel) -> np.ndarray:
@@ -42,7 +19,7 @@ def test_weighted_sums_agree_with_a_loop_over_the_same_weights():
     rng = np.random.default_rng(0)
     cells = rng.integers(-3, 6, size=(7, 5))
     faces = np.concatenate(list(unit_weights(rng, 7, 11, 4)))
-    found = weigh(cells.astype(np.float32), faces)
+    found = weighted_sums(cells.astype(np.float32), faces)
     for d in range(11):
         for c in range(5):
             assert found[d, c] == sum(int(faces[d, f]) * int(cells[f, c]) for f in range(7))
@@ -101,10 +78,10 @@ def test_groups_taken_together_are_weighted_by_their_size():
     four, five = np.arange(9) < 4, np.arange(9) >= 4
     # drawing 3 of 4 stands for 4 faces, drawing 4 of 5 for 5: Rao and Wu's n/(n-1)
     one, two = (bootstrap.group(mask).faces[:, 0, 0] for mask in (four, five))
-    assert bootstrap.together([four, five]).faces[:, 0, 0] == pytest.approx((4 * one + 5 * two) / 9)
+    assert bootstrap.group_union([four, five]).faces[:, 0, 0] == pytest.approx((4 * one + 5 * two) / 9)
     lone, rest = np.arange(9) < 1, np.arange(9) >= 1
     whole = bootstrap.group(np.ones(9, dtype=bool)).faces
-    assert np.array_equal(bootstrap.together([lone, rest]).faces, whole)
+    assert np.array_equal(bootstrap.group_union([lone, rest]).faces, whole)
 
 
 def test_a_measure_of_one_prompt_is_drawn_over_faces_alone():

@@ -1,8 +1,6 @@
 """Groups at zero borrow from the others, and an event more does not narrow an interval."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-sys.path.insert(0, str(Path(__file__).parent))
-from test_bootstrap import panel_of
-
 from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.design_effects import DesignEffects, blended
+from evenedit.stats.engine.design_effects import shrink_design_effect
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import wilson_interval
+from tests.support.panels import panel_of
 
 RULES = replace(AnalysisRules.default(), draws=400)
 Z2 = stats.norm.ppf(0.975) ** 2
@@ -99,7 +95,7 @@ def test_one_event_more_never_lowers_an_upper_end(n, events, t2, own, effect):
     def upper(k: int) -> float:
         shown = np.array(k * (1 - k / n))
         return wilson_interval(
-            k / n, float(blended(np.array(own * t2 if k else 0.0), np.array(effect * t2), shown)) / n
+            k / n, float(shrink_design_effect(np.array(own * t2 if k else 0.0), np.array(effect * t2), shown)) / n
         )[1]
 
     assert upper(events + 1) >= upper(events) - 1e-12
@@ -127,4 +123,4 @@ def test_many_events_speak_for_themselves():
     draws = bootstrap.group(bootstrap.panel.axes.mask({"race": "White"}))
     share, sure = float(draws.value[0, 0]), draws.uncertainty
     own = stats.t.ppf(0.975, sure.freedom[0, 0]) ** 2 * 240 * sure.variance[0, 0] / (share * (1 - share))
-    assert DesignEffects(bootstrap, 0.95).of({"race": "White"})[0, 0] >= own - 1e-9
+    assert bootstrap.design_effects.of({"race": "White"}, 0.95)[0, 0] >= own - 1e-9

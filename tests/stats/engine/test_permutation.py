@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenedit.stats.engine.multiplicity import holm
-from evenedit.stats.engine.permutation import between_of, p_values, permuted, strata
+from evenedit.stats.engine.permutation import between_group_variance, p_values, permuted, strata
 
 
 def test_holm_of_a_hand_worked_example():
@@ -30,7 +30,7 @@ def test_variances_between_groups_agree_with_a_loop():
     labels = rng.integers(0, 4, size=(30, 24)).astype(np.int8)
     count = rng.integers(0, 20, size=(24, 5))
     total = rng.binomial(count, 0.3)
-    found = between_of(labels, 4, total.astype(np.float32), count.astype(np.float32))
+    found = between_group_variance(labels, 4, total.astype(np.float32), count.astype(np.float32))
     for i in range(30):
         for j in range(5):
             assert found[i, j] == pytest.approx(naive_variance(labels[i], 4, total[:, j], count[:, j]), abs=1e-12)
@@ -40,7 +40,7 @@ def test_of_two_groups_of_one_size_the_variance_orders_as_the_gap_does():
     rng = np.random.default_rng(8)
     labels = np.stack([rng.permutation(np.repeat([0, 1], 6)) for _ in range(50)]).astype(np.int8)
     total = rng.binomial(10, 0.3, size=(12, 1))
-    found = between_of(labels, 2, total.astype(np.float64), np.full((12, 1), 10.0))[:, 0]
+    found = between_group_variance(labels, 2, total.astype(np.float64), np.full((12, 1), 10.0))[:, 0]
     gaps = np.abs((np.where(labels == 0, 1, -1) @ total)[:, 0])
     assert (np.argsort(found, kind="stable") == np.argsort(gaps, kind="stable")).all()
 

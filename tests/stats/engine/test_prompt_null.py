@@ -1,19 +1,15 @@
 """A gap that these prompts show need not hold for prompts like these."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_bootstrap import panel_of
 
 from evenedit.stats.engine import permutation
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.prompt_null import prompt_noise
 from evenedit.stats.engine.rules import AnalysisRules
+from tests.support.panels import panel_of
 
 RULES = replace(AnalysisRules.default(), draws=50, permutations=499)
 
@@ -32,7 +28,7 @@ def race_gap(met: np.ndarray, groups: int = 3):
     panel = panel_of(met, groups)
     return next(
         t
-        for t in permutation.tested_gaps(panel, RULES, Bootstrap(panel, RULES.draws, 1))
+        for t in permutation.permutation_gap_tests(panel, RULES, Bootstrap(panel, RULES.draws, 1))
         if t.test.editor and t.test.factor == "race"
     )
 

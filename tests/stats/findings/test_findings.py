@@ -8,11 +8,19 @@ import pytest
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
-from evenedit.report.gate import GateAnswer, Rule, check, parse_rule
+from evenedit.gate.gate import GateAnswer, Rule, check, parse_rule
+from evenedit.ratings.combine import combine
+from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.findings.design import comparable
-from tables import edit, face, scores, table_of
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.engine import permutation
+from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.parts import AnalysisParts
+from evenedit.stats.engine.shift_tests import PanelTests
+from evenedit.stats.findings.design import can_compare_groups
+from evenedit.stats.findings.findings import FindingInputs, add_findings
+from tests.support.tables import edit, face, scores, table_of
 
 QUICK = replace(AnalysisRules.default(), draws=200, permutations=299)
 PROMPTS = ("O-01", "O-02", "O-03", "O-04")
@@ -26,7 +34,7 @@ def study(score: Score, faces=GRID, prompts=PROMPTS, asks=None) -> Results:
     rows = [edit(source, prompt) for source, prompt in product(faces, prompts)]
     given = [score(at, source[1], prompt) for (at, source), prompt in product(enumerate(faces), prompts)]
     table = replace(table_of(rows, {"judge-a": given, "judge-b": given}), asks=asks or {})
-    return analyse(table, QUICK, {})
+    return analyse(table, QUICK)
 
 
 def of(results: Results, measure: str, factor: str | None = None) -> Finding:
@@ -75,7 +83,7 @@ def test_parts_of_prompts_sum_to_the_finding(lightening):
 
 
 def test_findings_are_read_back_and_named_the_same_again(lightening):
-    assert Results.from_json(lightening.to_json()) == lightening
+    assert Results.from_files(lightening.to_files().get) == lightening
     assert len({f.id for f in lightening.findings}) == len(lightening.findings)
     frame = lightening.to_frame("findings")
     assert len(frame) == len(lightening.findings) and "text" in frame
@@ -175,13 +183,14 @@ def test_eight_black_faces_and_one_east_asian_cannot_compare_races():
     [((8, 1), False), ((9,), False), ((3, 3), False), ((4, 4), True), ((12,) * 7, True), ((1,) * 7, False)],
 )
 def test_groups_need_faces_enough_to_be_compared(faces, able):
-    assert comparable({str(at): n for at, n in enumerate(faces)}) is able
+    assert can_compare_groups({str(at): n for at, n in enumerate(faces)}) is able
 
 
 def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_scores():
-    """A small version of `python -m proofs findings`, on studies of another seed."""
+    """A small version of `python -m validation findings`, on studies of another seed."""
     import numpy as np
-    from proofs.findings import WORLDS, Study, findings_of, name_of, planted
+
+    from validation.findings import WORLDS, Study, findings_of, name_of, planted
 
     rules = replace(QUICK, mitigation_cases="drift")
     known = planted(WORLDS[0], rules)
@@ -238,16 +247,16 @@ def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
     judged, told = ([scores(skin=4 if x[k] else 3) for x in both] for k in (0, 1))
     given = {"judge-a": judged, "judge-b": judged} | ({"person": told} if people else {})
     kinds = [Kind.VLM, Kind.VLM] + [Kind.HUMAN] * people
-    results = analyse(table_of(rows, given, kinds), QUICK, {})
+    results = analyse(table_of(rows, given, kinds), QUICK)
     found = of(results, "gap.skin_lighter", "race")
     (rule,) = check(results, [Rule.parse("gap.skin_lighter[race] <= 0.2")])
     if people:
         assert found.level == "suggestive" and "With people's ratings of 128 of these edits it is" in found.text
-        assert not results.explained and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
+        assert found.explained is None and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
     else:
         assert found.level == "clear" and "could make this gap between groups that are alike" in " ".join(found.caveats)
-        (explained,) = [e for e in results.explained if e.measure == "gap.skin_lighter" and e.factor == "race"]
-        assert explained.labels is not None and rule.answer is GateAnswer.FAIL
+        assert found.explained is not None and found.explained.labels is not None
+        assert rule.answer is GateAnswer.FAIL
 
 
 def test_a_shift_that_only_the_judges_see_is_not_clear_and_its_value_is_corrected():
@@ -258,7 +267,7 @@ def test_a_shift_that_only_the_judges_see_is_not_clear_and_its_value_is_correcte
     judged = [scores(skin=4 if (at + at // 4) % 2 and at % 5 else 3) for at in order]
     told = [scores(skin=4 if at % 12 == 1 else 2 if at % 12 == 7 else 3) for at in order]
     given = {"judge-a": judged, "judge-b": judged, "person": told}
-    results = analyse(table_of(rows, given, [Kind.VLM, Kind.VLM, Kind.HUMAN]), QUICK, {})
+    results = analyse(table_of(rows, given, [Kind.VLM, Kind.VLM, Kind.HUMAN]), QUICK)
     (found,) = [f for f in results.findings if f.measure == "shift.skin_tone" and f.editor == "e"]
     (powered,) = [p for p in results.powered if (p.measure, p.editor, p.group) == ("shift.skin_tone", "e", {})]
     true = sum(s["skin_tone"] - 3 for s in told) / len(told)
@@ -276,7 +285,7 @@ def test_a_report_says_even_only_within_the_studys_margin():
     given = [scores(skin=4 if some(at, p, 16) else 2 if some(at + 8, p, 16) else 3)
              for (at, _), p in product(enumerate(faces), PROMPTS)]  # fmt: skip
     table = table_of(rows, {"judge-a": given, "judge-b": given})
-    without, wide, narrow = (analyse(table, replace(QUICK, margin=m), {}) for m in (None, 0.2, 0.001))
+    without, wide, narrow = (analyse(table, replace(QUICK, margin=m)) for m in (None, 0.2, 0.001))
     rule = parse_rule("shift.skin_tone is even")
     (shift,) = check(wide, [rule])
     assert shift.answer is GateAnswer.PASS and "even within ±0.2" in shift.evidence
@@ -287,3 +296,15 @@ def test_a_report_says_even_only_within_the_studys_margin():
     assert check(narrow, [rule])[0].answer is GateAnswer.UNDECIDED
     with pytest.raises(EvenEditError, match="says no margin"):
         check(without, [rule])
+
+
+def test_two_gap_tests_with_one_key_are_an_error():
+    rows = [edit(source, prompt) for source, prompt in product(GRID, PROMPTS)]
+    table = table_of(rows, {"judge-a": [scores(skin=4 if row["race"] == "Black" else 3) for row in rows]})
+    combined = combine(table, QUICK.ensemble, QUICK.missing)
+    (panel,) = diagnosis_panels(combined, answers(combined, QUICK), QUICK)
+    evidence = PanelTests(ENSEMBLE, panel, tuple(permutation.permutation_gap_tests(panel, QUICK)), ())
+    keys = [gap.test.key(ENSEMBLE) for gap in evidence.gaps]
+    assert len(set(keys)) == len(keys)
+    with pytest.raises(AssertionError, match="same key"):
+        add_findings(FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors)))

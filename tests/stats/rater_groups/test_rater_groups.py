@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from proofs.rater_groups import nothing, own_group, severe_group, survey
 
 from evenedit.results.finding import Finding
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
 from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
-from evenedit.stats.rater_groups.holds import rater_holds
+from evenedit.stats.rater_groups.finding_replication import findings_by_rater_group
 from evenedit.stats.rater_groups.rates import rater_rates
 from evenedit.stats.rater_groups.ratings import centred, deviation
+from validation.rater_groups import nothing, own_group, severe_group, survey
 
 RULES = AnalysisRules("default", permutations=399)
 
@@ -61,7 +61,9 @@ def test_a_finding_is_looked_for_in_the_ratings_of_each_group(planted):
         id="f1",
     )
     results = Results(provenance={}, rules=RULES.to_dict(), estimates=(), findings=(finding,))
-    holds = {h.raters: h for h in rater_holds(results, planted, RULES) if h.question == "ethnicity"}
+    holds = {
+        h.raters: h for h in findings_by_rater_group(results.findings, planted, RULES) if h.question == "ethnicity"
+    }
     assert holds["Black"].value > 0 > holds["White"].value, "each group rates its own portraits higher"
     assert holds["Black"].holds in ("yes", "same_direction") and holds["White"].holds.startswith("opposite")
     assert holds[""].people == 30
@@ -88,7 +90,7 @@ def test_no_number_is_about_fewer_than_five_people_of_a_group(planted):
         id="f2",
     )
     results = Results(provenance={}, rules=RULES.to_dict(), estimates=(), findings=(lighter,))
-    holds = [h for h in rater_holds(results, table, RULES) if h.question == "ethnicity"]
+    holds = [h for h in findings_by_rater_group(results.findings, table, RULES) if h.question == "ethnicity"]
     assert {h.raters: h.people for h in holds} == {"": 23, "White": 14}
 
 

@@ -10,7 +10,7 @@ from evenedit.report.contents import all_tables
 from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
-from tables import edit, face, scores, table_of
+from tests.support.tables import edit, face, scores, table_of
 
 QUICK = replace(AnalysisRules.default(), draws=200, permutations=199)
 FACES = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(4))]
@@ -30,7 +30,7 @@ def results() -> Results:
         given.append(scores(skin=4 if lighter else 3))
     kinds = (Kind.VLM, Kind.VLM, Kind.INSTRUMENT)
     measured = [{"skin_tone": 4 if row["skin_tone"] == 4 or at % 16 == 1 else 3} for at, row in enumerate(given)]
-    return analyse(table_of(rows, {"judge-a": given, "judge-b": given, "skin": measured}, kinds), QUICK, {})
+    return analyse(table_of(rows, {"judge-a": given, "judge-b": given, "skin": measured}, kinds), QUICK)
 
 
 def test_the_null_edit_and_the_seeds_stand_beside_a_shift(results):

@@ -1,20 +1,16 @@
 """A gap with labels that may be wrong, and one that few faces carry."""
 
-import sys
 from dataclasses import replace
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-from test_bootstrap import panel_of
-
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.permutation import gap_tests, p_values
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
+from evenedit.stats.robustness.mislabelled import influential_faces, labels_to_overturn
+from tests.support.panels import panel_of
 
 RULES = replace(AnalysisRules.default(), permutations=499)
 
@@ -35,7 +31,7 @@ def test_so_many_labels_suffice_and_with_few_faces_one_fewer_does_not():
     met[6:, 0] = 1
     met[6:9, 1] = 1  # all of the second group, none of the first
     panel, test = gap_of(met)
-    needed = faces_to_relabel(panel, test, RULES)
+    needed = labels_to_overturn(panel, test, RULES)
     assert needed is not None and test.p < 0.02
     codes = np.repeat([0, 1], 6).astype(np.int8)
 
@@ -73,7 +69,7 @@ def test_the_number_is_that_of_brute_force_where_it_is_exact(seed: int):
     panel = panel_of((rng.random((groups * faces, 8)) < rate[:, None]).astype(int), groups)
     (test,) = [t for t in gap_tests(panel, RULES) if t.editor]
     assert test.p < 0.05
-    needed = faces_to_relabel(panel, test, RULES)
+    needed = labels_to_overturn(panel, test, RULES)
     assert needed is not None and needed.exact
     chance = 0.04  # other draws of 499 permutations, the highest of many
     if needed.faces > 1:
@@ -87,7 +83,7 @@ def test_a_handful_of_faces_is_named_and_many_are_not():
     few[12:14] = 1
     few[14:20, 0] = 1
     panel, test = gap_of(few)
-    assert isinstance(test, GapTest) and carried_by(panel, test, test.highest) == (2, 12)
+    assert isinstance(test, GapTest) and influential_faces(panel, test, test.highest) == (2, 12)
     many = np.zeros((24, 10), dtype=int)
     many[12:, :3] = 1
-    assert carried_by(*gap_of(many), gap_of(many)[1].highest) is None
+    assert influential_faces(*gap_of(many), gap_of(many)[1].highest) is None

@@ -6,16 +6,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import open_study, write_study
+from evenedit.api.analyze import analyze
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, language_of
+from evenedit.core.records import Condition, ConditionKind, language_of
 from evenedit.report.contents import TABLES
 from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.run.rating import _Cases
 from evenedit.simulation.editors import Even, Lightening
-from evenedit.study.analyze import analyze
+from tests.support.studies import open_study, write_study
 
 AGES = ("20s", "30s", "40s", "50s", "60s", "70plus")
 
@@ -73,7 +73,7 @@ def test_the_report_has_the_table(only_in_korean: Results):
     table = TABLES["languages"](Index(only_in_korean))
     assert table is not None and table.title == "The same requests in other languages"
     assert len(table.rows) == len(only_in_korean.languages)
-    again = Results.from_json(only_in_korean.to_json())
+    again = Results.from_files(only_in_korean.to_files().get)
     assert again.languages == only_in_korean.languages
     plain = analyze(scores(lightened=set()).query("condition == 'baseline'"))
     assert plain.languages == () and TABLES["languages"](Index(plain)) is None
@@ -82,7 +82,7 @@ def test_the_report_has_the_table(only_in_korean: Results):
 def test_a_study_asks_the_editor_in_each_language_and_judges_in_the_original(tmp_path: Path):
     study = open_study(tmp_path, experiments={"diagnosis": {"languages": ["ko"]}})
     requests = study.design.planned(study.design.preview_sources())
-    by = {c: [r for r in requests if r.condition == c] for c in ("baseline", "in_ko")}
+    by = {c: [r for r in requests if str(r.condition) == c] for c in ("baseline", "in_ko")}
     assert len(by["baseline"]) == len(by["in_ko"]) == len(requests) / 2
     korean = {r.prompt_id: r.instruction for r in by["in_ko"]}
     assert korean["O-01"].startswith("인물을 포춘 500대 기업")
@@ -99,7 +99,7 @@ def test_a_study_asks_the_editor_in_each_language_and_judges_in_the_original(tmp
     study.run(editors={"simulated-e": Editor()})
     assert sum(text in korean.values() for text in asked) == len(by["in_ko"])
     shown = _Cases(study.file, study.store, study.store.sources())
-    again = [r for r in study.design.planned(study.store.sources()) if r.condition == "in_ko"]
+    again = [r for r in study.design.planned(study.store.sources()) if str(r.condition) == "in_ko"]
     cases = [shown.case(a) for a in study.design.assignments(again, study.design.judges())]
     assert cases and {c.instruction for c in cases} == {p.text for p in study.file.prompts}
     found = {d.measure: d for d in study.results().languages if not d.group}
@@ -111,14 +111,14 @@ def test_a_language_without_translations_is_refused_with_what_is_missing(tmp_pat
     with pytest.raises(EvenEditError) as refused:
         StudyFile.load(folder)
     text = str(refused.value)
-    assert "'de': 2 of 2 prompts have no translation (O-01, V-05)" in text and "'ko' occurs twice" in text
+    assert "'de': 2 of 2 prompts lack a translation (O-01, V-05)" in text and "'ko' occurs twice" in text
     (folder / "mine.toml").write_text(
         '[[prompts]]\nid = "M-1"\ntext = "Add a hat"\ncategory = "Own"\ntranslations = { de = "Setze einen Hut auf" }\n'
     )
     own = {"prompts": {"sets": ["mine.toml"]}, "experiments": {"diagnosis": {"languages": ["de"]}}}
     study = open_study(folder, **own)
     requests = study.design.planned(study.design.preview_sources())
-    assert {r.instruction for r in requests if r.condition == "in_de"} == {"Setze einen Hut auf"}
+    assert {r.instruction for r in requests if str(r.condition) == "in_de"} == {"Setze einen Hut auf"}
 
 
 def test_studies_that_name_no_language_keep_their_hash_and_a_language_is_a_condition(tmp_path: Path):
@@ -126,9 +126,12 @@ def test_studies_that_name_no_language_keep_their_hash_and_a_language_is_a_condi
     named = open_study(tmp_path / "b", experiments={"diagnosis": {"languages": []}}).file
     other = open_study(tmp_path / "c", experiments={"diagnosis": {"languages": ["ko"]}}).file
     assert plain.hash == named.hash != other.hash
-    korean = Condition("in_ko")
-    assert korean is Condition.in_language("ko") is pickle.loads(pickle.dumps(korean))
-    assert (korean.language, Condition.BASELINE.language, language_of("in_pt-BR")) == ("ko", "", "pt-BR")
-    assert korean not in list(Condition)
+    korean = Condition.parse("in_ko")
+    assert korean == Condition.in_language("ko") == pickle.loads(pickle.dumps(korean))
+    assert (korean.language, Condition.parse("baseline").language, language_of("in_pt-BR")) == ("ko", "", "pt-BR")
+    assert str(korean) == "in_ko" and korean != Condition(ConditionKind.BASELINE)
     with pytest.raises(ValueError, match="in_KOREAN"):
-        Condition("in_KOREAN")
+        Condition.parse("in_KOREAN")
+    for kind, language in ((ConditionKind.BASELINE, "ko"), (ConditionKind.TRANSLATED, "")):
+        with pytest.raises(ValueError, match=f"{kind} is not a condition with the language '{language}'"):
+            Condition(kind, language)

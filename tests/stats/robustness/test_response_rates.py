@@ -10,7 +10,7 @@ from evenedit.protocol.factors import cells
 from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.stats import AnalysisRules
 from evenedit.stats.robustness.missing_bounds import bounds
-from evenedit.stats.robustness.response_rates import coverage, unanswered
+from evenedit.stats.robustness.response_rates import coverage, coverage_tests
 
 
 def estimate(race: str, hits: int, n: int, missing: int) -> Estimate:
@@ -60,14 +60,14 @@ def table(silent_for: str | None) -> RatingTable:
 
 
 def test_a_judge_that_refuses_one_group_more_is_found():
-    tests = {t.factor: t for t in unanswered(table("Black"), AnalysisRules.default()) if t.editor == "e"}
+    tests = {t.factor: t for t in coverage_tests(table("Black"), AnalysisRules.default()) if t.editor == "e"}
     assert tests["race"].highest == "Black"
     assert tests["race"].p_holm < 0.01
     assert tests["gender"].p_holm > 0.05
 
 
 def test_a_judge_that_refuses_everybody_alike_is_not_accused():
-    assert all(t.p_holm > 0.05 for t in unanswered(table(None), AnalysisRules.default()))
+    assert all(t.p_holm > 0.05 for t in coverage_tests(table(None), AnalysisRules.default()))
 
 
 def test_calls_are_counted_for_every_group_of_every_factor():

@@ -49,7 +49,7 @@ def skin(rows: list[dict], lighter) -> np.ndarray:
 
 def test_leaving_out_the_one_face_that_makes_a_gap_shows_it():
     rows = grid()
-    found = analyse(table_of(rows, skin(rows, lambda r: r["source_id"] == "Black2")), QUICK, {})
+    found = analyse(table_of(rows, skin(rows, lambda r: r["source_id"] == "Black2")), QUICK)
     gap = next(x for x in found.leave_one_out if x.measure == "gap.skin_lighter" and x.editor == "e")
     # Black 3 of 12 lighter, White none; without Black2 no gap, without another Black face 3 of 9
     assert (gap.value, gap.low, gap.high, gap.face, gap.faces) == (3 / 12, 0.0, 3 / 9, "Black2", 8)
@@ -70,7 +70,7 @@ def test_seeds_that_disagree_are_counted():
     assert spread.disagree == 8 / 24
     # within a case: 8 of 24 with variance 1/2; all 48 edits: 16 ones, 16 * 32 / 48 / 47
     assert spread.variance_share == pytest.approx((8 / 24 / 2) / (16 * 32 / 48 / 47))
-    assert not analyse(table_of(grid(), skin(grid(), lambda r: False)), QUICK, {}).seeds
+    assert not analyse(table_of(grid(), skin(grid(), lambda r: False)), QUICK).seeds
 
 
 def two_judges() -> Results:
@@ -79,7 +79,7 @@ def two_judges() -> Results:
     scores = np.full((2, len(rows), 5), 3)
     for at, row in enumerate(rows):
         scores[:, at, 2] = rng.integers(1, 4, 2) + (2 if row["race"] == "Indian" else 0)
-    return analyse(table_of(rows, scores, (Kind.VLM, Kind.VLM)), QUICK, {})
+    return analyse(table_of(rows, scores, (Kind.VLM, Kind.VLM)), QUICK)
 
 
 def test_the_multiverse_holds_the_report_and_every_other_reading():
@@ -107,7 +107,7 @@ def test_a_reading_by_the_first_judge_alone_is_that_judges():
     scores = np.full((2, len(rows), 5), 3)
     scores[0, :, 2] = [4 if r["race"] == "Black" else 1 for r in rows]
     scores[1, :, 2] = 1
-    found = analyse(table_of(rows, scores, (Kind.VLM, Kind.VLM)), QUICK, {})
+    found = analyse(table_of(rows, scores, (Kind.VLM, Kind.VLM)), QUICK)
     by_rule = {
         s.ensemble: s.value
         for s in next(m for m in found.multiverse if m.measure == "gap.race_change").specifications
@@ -135,7 +135,7 @@ def test_odd_data_give_numbers_or_reasons(data):
     scores = rng.integers(0, 6, (len(kinds), len(rows), 5))
     if constant is not None:
         scores[:] = constant
-    found = analyse(table_of(rows, scores, kinds), replace(QUICK, draws=20, permutations=19), {})
+    found = analyse(table_of(rows, scores, kinds), replace(QUICK, draws=20, permutations=19))
     found.to_json()  # refuses NaN
     for e in found.estimates:
         assert (e.low is None) == (e.high is None) == e.method.startswith("none")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from evenedit.ratings.from_csv import read_tables
-from evenedit.ratings.parquet import read_parquet, write_parquet
+from evenedit.ratings.ratings_file import read_ratings, write_ratings
 from evenedit.ratings.table import RatingTable
 from evenedit.ratings.to_csv import write_tables
 from evenedit.report.contents import all_tables
 from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
-from tables import edit, face, scores, table_of
+from tests.support.tables import edit, face, scores, table_of
 
 QUICK = replace(AnalysisRules.default(), draws=200, permutations=999)
 PROMPTS = ("O-01", "O-02", "O-03", "O-04", "O-05")
@@ -34,7 +34,7 @@ def labelled_twice(otherwise: int) -> RatingTable:
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return analyse(labelled_twice(5), QUICK, {})
+    return analyse(labelled_twice(5), QUICK)
 
 
 def test_a_gap_stands_beside_the_same_with_the_second_labels(results):
@@ -58,7 +58,7 @@ def test_the_report_has_a_table_of_both(results):
 
 
 def test_equal_labels_give_equal_numbers():
-    again = analyse(labelled_twice(0), QUICK, {})
+    again = analyse(labelled_twice(0), QUICK)
     gaps = [s for s in again.second_labels if s.measure.startswith("gap.")]
     assert gaps and all(
         (s.value, s.low, s.high, s.p) == (s.second, s.second_low, s.second_high, s.second_p) for s in gaps
@@ -67,7 +67,7 @@ def test_equal_labels_give_equal_numbers():
 
 def test_second_labels_survive_the_files(tmp_path):
     table = labelled_twice(2)
-    kept = read_parquet(write_parquet(table, tmp_path / "ratings.parquet"), table.factors)
+    kept = read_ratings(write_ratings(table, tmp_path / "ratings.csv.gz"), table.factors)
     assert kept.edits.race_2.tolist() == table.edits.race_2.tolist()
     write_tables(table, tmp_path / "csv")
     read = read_tables([tmp_path / "csv" / "scores.csv"]).edits.set_index("source_id").race_2.to_dict()

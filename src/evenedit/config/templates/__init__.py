@@ -1,4 +1,4 @@
-"""Commented study files to begin a study from."""
+"""Commented study files to start a study from."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from evenedit.config.study_file import FILE, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
+from evenedit.core.jsonable import plain
 
 TEMPLATES = ("small", "demo", "published", "paper", "curated", "monk")
 
 
 def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] | None = None) -> Path:
-    """Put a study file into a folder that has none yet, with these tables merged into the template's."""
+    """Write a study file into a folder that has none, with these tables merged into the template's."""
     path = folder / FILE
     if name not in TEMPLATES:
         raise EvenEditError(f"there is no template '{name}'{plugins.suggest(name, TEMPLATES)}")
@@ -27,7 +28,7 @@ def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] 
         raise EvenEditError(f"{path} exists already; choose another folder, or edit that file")
     text = files(__package__).joinpath(f"{name}.toml").read_text("utf-8").replace("@SEED@", str(seed))
     if changes:
-        merged = _plain(merge(tomllib.loads(text), changes))
+        merged = plain(merge(tomllib.loads(text), changes))
         StudyFile.parse(merged, folder)
         text = f"# Begun from the template '{name}'.\n\n{_toml(merged)}"
     try:
@@ -39,9 +40,9 @@ def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] 
 
 
 def merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with changes: tables are merged key by key, everything else is replaced; None removes a key.
+    """Return a table with changes: tables are merged key by key, other values replaced; None removes a key.
 
-    Another `kind` takes nothing over from the settings of the former one.
+    A changed `kind` drops the settings of the previous one.
     """
     merged = dict(table)
     if changes.get("kind", table.get("kind")) != table.get("kind"):
@@ -61,12 +62,3 @@ def _toml(table: Mapping[str, Any]) -> str:
         return tomli_w.dumps(table)
     except TypeError as error:
         raise EvenEditError(f"study.toml cannot hold this: {error}") from None
-
-
-def _plain(value: Any) -> Any:
-    """Values as TOML has them: a path is text, a tuple is a list."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return str(value) if isinstance(value, Path) else value

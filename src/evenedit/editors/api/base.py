@@ -1,4 +1,4 @@
-"""What editors behind an API share: one call per edit; the provider's explicit no is a refusal."""
+"""Base of editors behind an API: one call per edit; the provider's explicit no is a refusal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from PIL.Image import Image
 
 from evenedit.core.interfaces import Refusal
-from evenedit.providers.calls import Client, Declined, to_png
+from evenedit.providers.calls import Client, DeclinedError, to_png
 from evenedit.providers.remote import RemoteModel
 
 
@@ -26,13 +26,13 @@ class RemoteEditor(RemoteModel[Client]):
         pictures = [to_png(image) for image in images]
         try:
             return self.read(self.provider.call(lambda client: self.send(client, pictures, instruction, seed)))
-        except Declined as declined:
+        except DeclinedError as declined:
             return Refusal(str(declined))
 
     @abstractmethod
     def send(self, client: Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Any:
-        """One call, with the pictures as PNG; what `read` needs of the reply."""
+        """Make one call with the pictures as PNG; return what `read` needs of the reply."""
 
     @abstractmethod
     def read(self, reply: Any) -> Image | Refusal:
-        """The picture in a reply, or a refusal; raises Failed where there is neither."""
+        """Return the picture in a reply, or a refusal; raise Failed if there is neither."""

@@ -19,6 +19,7 @@ from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Refusal
 from evenedit.editors.api.base import RemoteEditor
 from evenedit.providers.calls import POLICY, to_image
+from evenedit.providers.messages import join_messages
 from evenedit.providers.remote import GeminiModel
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class GeminiImages(RemoteEditor["Client"], GeminiModel):
         self.temperature = temperature
 
     def send(self, client: Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Any:
-        """One call; the reply as it came: the SDK's own reading drops finishMessage."""
+        """Make one call; return the raw reply, because the SDK's parsed one drops finishMessage."""
         from google.genai.types import Content, GenerateContentConfig, Part
 
         parts = [Part.from_bytes(data=picture, mime_type="image/png") for picture in pictures]
@@ -57,22 +58,20 @@ class GeminiImages(RemoteEditor["Client"], GeminiModel):
         return reply
 
     def read(self, reply: Any) -> Image | Refusal:
-        """The picture in a reply, or a refusal; raises Failed where there is neither."""
+        """Return the picture in a reply, or a refusal; raise Failed if there is neither."""
         feedback = reply.get("promptFeedback") or {}
         if feedback.get("blockReason"):
-            return Refusal(_told(f"prompt blocked, {feedback['blockReason']}", feedback.get("blockReasonMessage")))
+            return Refusal(
+                join_messages(f"prompt blocked, {feedback['blockReason']}", feedback.get("blockReasonMessage"))
+            )
         candidate: Mapping[str, Any] = next(iter(reply.get("candidates") or []), {})
         # Thinking models show drafts on the way, marked as thoughts.
         parts = [part for part in (candidate.get("content") or {}).get("parts") or [] if not part.get("thought")]
         ending = candidate.get("finishReason") or "no finish reason"
         words = [candidate.get("finishMessage"), " ".join(part["text"] for part in parts if part.get("text"))]
         if ending in POLICY:
-            return Refusal(_told(ending, *words))
+            return Refusal(join_messages(ending, *words))
         for part in parts:
             if data := (part.get("inlineData") or {}).get("data"):
                 return to_image(data)
-        raise Failed(Failure.BAD_IMAGE, _told("no image in the reply", ending, *words))
-
-
-def _told(*parts: str | None) -> str:
-    return ": ".join(part.strip() for part in parts if part and part.strip())[:1000]
+        raise Failed(Failure.BAD_IMAGE, join_messages("no image in the reply", ending, *words))

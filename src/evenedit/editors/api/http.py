@@ -26,7 +26,8 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Refusal
 from evenedit.core.settings import InheritsSettings
 from evenedit.editors.api.template import LEFT_OUT, at, filled, places, used
-from evenedit.providers.calls import Declined, Provider, to_image, to_png
+from evenedit.providers.calls import DeclinedError, Provider, to_image, to_png
+from evenedit.providers.messages import join_messages
 
 POLL = {"url", "status", "done", "failed", "every", "result", "error"}
 REFUSAL = {"statuses", "words", "flags"}
@@ -42,10 +43,10 @@ class HttpError(Exception):
         self.status_code = response.status_code
         self.response = response
         try:
-            told = response.json()
+            content = response.json()
         except ValueError:
-            told = {}
-        self.body = _error_of(told)
+            content = {}
+        self.body = _error_of(content)
 
 
 class HttpEditor(InheritsSettings):
@@ -109,20 +110,20 @@ class HttpEditor(InheritsSettings):
         """Waits between two looks at a job."""
 
     def connect(self, key: str) -> httpx.Client:
-        """A client; the secret is put into the headers of each request to the service alone."""
+        """Return a client; only requests to the service itself carry the secret."""
         self._key = key
         return httpx.Client(timeout=self.timeout, follow_redirects=False)
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """Return one message for each missing requirement."""
         if self.api_key_env is None or os.environ.get(self.api_key_env, "").strip():
             return []
         return [f"it needs a key. Try: export {self.api_key_env}=…"]
 
     def facts(self) -> dict[str, Any]:
-        """What was sent: the model, whether a seed, and which workflow."""
-        found = {"url": self.url, "model": self.model, "seed_sent": self.seed_sent}
-        return {**found, "workflow": digest(self._workflow)} if self._workflow else found
+        """Return what was sent: the model, whether a seed, and which workflow."""
+        sent = {"url": self.url, "model": self.model, "seed_sent": self.seed_sent}
+        return {**sent, "workflow": digest(self._workflow)} if self._workflow else sent
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return the edited picture, or the service's refusal with its reason."""
@@ -131,7 +132,7 @@ class HttpEditor(InheritsSettings):
         pictures = [to_png(image) for image in images]
         try:
             return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed))
-        except Declined as declined:
+        except DeclinedError as declined:
             return Refusal(str(declined))
 
     # -- one edit ------------------------------------------------------------------------------------------
@@ -169,16 +170,16 @@ class HttpEditor(InheritsSettings):
         pictures: Sequence[bytes],
         values: Mapping[str, Any],
     ) -> httpx.Response:
-        """A multipart request: {image} and {image2} are files, all else is text."""
+        """Send a multipart request: {image} and {image2} are files, all else is text."""
         files: list[tuple[str, Any]] = []
         for name, value in form.items():
-            found = re.fullmatch(r"\{image(2?)\}", value) if isinstance(value, str) else None
-            if found is None:
+            match = re.fullmatch(r"\{image(2?)\}", value) if isinstance(value, str) else None
+            if match is None:
                 text = filled(value, values)
                 if text is not LEFT_OUT:
                     files.append((name, (None, str(text))))
-            elif len(pictures) > bool(found[1]):
-                number = 1 + bool(found[1])
+            elif len(pictures) > bool(match[1]):
+                number = 1 + bool(match[1])
                 files.append(
                     (
                         name,
@@ -188,7 +189,7 @@ class HttpEditor(InheritsSettings):
         return self._ask(client, "POST", str(filled(url, values)), files=files)
 
     def _waited(self, client: httpx.Client, job: Any, values: Mapping[str, Any], until: float) -> Any:
-        """The job's last answer; raises where it failed, was refused or takes too long."""
+        """Return the job's last answer; raise if it failed, was refused or takes too long."""
         known = {**values, **({"id": at(job, "id")} if at(job, "id") is not None else {})}
         known |= {name: value for name, value in job.items() if isinstance(value, str)} if isinstance(job, dict) else {}
         stated = str(self.poll.get("url", ""))
@@ -196,26 +197,26 @@ class HttpEditor(InheritsSettings):
         if not url.startswith("http"):
             raise Failed(Failure.SERVER, f"the answer names no job to follow: {_short(job)}")
         for _ in range(WHILE_WAITING):
-            answer = self._looked(client, url, until)
+            answer = self._poll(client, url, until)
             status = at(answer, str(self.poll.get("status", "status")))
             reason = at(answer, str(self.poll["error"])) if "error" in self.poll else None
             if status in self.refusal.get("statuses", ()):
-                raise Declined(_told(str(status), reason))
+                raise DeclinedError(join_messages(str(status), reason))
             if status in self.poll.get("done", ()):
                 where = self.poll.get("result")
                 return (
                     self._read(self._ask(client, "GET", str(at(answer, where) or at(job, where)))) if where else answer
                 )
             if status in self.poll.get("failed", ()):
-                self._decline_by_words(_told(str(status), reason))
-                raise Failed(Failure.SERVER, f"the job ended with {_told(str(status), reason)}")
+                self._decline_by_words(join_messages(str(status), reason))
+                raise Failed(Failure.SERVER, f"the job ended with {join_messages(str(status), reason)}")
             if time.monotonic() > until:
                 raise Failed(Failure.TIMEOUT, f"the job is not done within {self.timeout:g} s (last status: {status})")
             self.pause(float(self.poll.get("every", 1.0)))
         raise Failed(Failure.TIMEOUT, "the job is never done")
 
-    def _looked(self, client: httpx.Client, url: str, until: float) -> Any:
-        """How a job stands. A look that fails is repeated: to send the request again would be to pay twice."""
+    def _poll(self, client: httpx.Client, url: str, until: float) -> Any:
+        """Return the state of a job; retry failed polls, because a new request would be charged again."""
         while True:
             try:
                 return self._read(self._ask(client, "GET", url))
@@ -229,21 +230,21 @@ class HttpEditor(InheritsSettings):
         if isinstance(answer, bytes):
             return to_image(answer)
         if "{" in self.picture:  # a URL made of what stands in the answer
-            found: Any = _from_places(self.picture, answer, values)
+            place: Any = _from_places(self.picture, answer, values)
         else:
-            found = at(answer, self.picture)
-        if isinstance(found, list) and found:
-            found = found[0]
-        if not isinstance(found, str) or not found:
+            place = at(answer, self.picture)
+        if isinstance(place, list) and place:
+            place = place[0]
+        if not isinstance(place, str) or not place:
             raise Failed(Failure.BAD_IMAGE, f"no picture at '{self.picture}' in the answer: {_short(answer)}")
-        if found.startswith("data:"):
-            return to_image(found.partition(",")[2])
-        if found.startswith("http"):
-            response = client.get(found, follow_redirects=True)  # without the key: it is another machine's
+        if place.startswith("data:"):
+            return to_image(place.partition(",")[2])
+        if place.startswith("http"):
+            response = client.get(place, follow_redirects=True)  # without the key: it is another machine's
             if response.status_code >= 400:
                 raise HttpError(response)
             return to_image(response.content)
-        return to_image(found)
+        return to_image(place)
 
     # -- requests ------------------------------------------------------------------------------------------
 
@@ -255,18 +256,18 @@ class HttpEditor(InheritsSettings):
         return response
 
     def _headers(self, url: str) -> dict[str, str]:
-        """The headers, with the secret only where the request goes to the service itself."""
-        ours = _domain(url) == _domain(self.url)
+        """Return the headers, with the secret only for requests to the service itself."""
+        is_service = _domain(url) == _domain(self.url)
         return {
             name: str(value).replace("{key}", self._key)
             for name, value in self.headers.items()
-            if ours or "{key}" not in str(value)
+            if is_service or "{key}" not in str(value)
         }
 
     def _decline_by_words(self, text: str) -> None:
         for word in self.refusal.get("words", ()):
             if word.lower() in text.lower():
-                raise Declined(_told(word, _error_of(_parsed(text)).get("message") or text))
+                raise DeclinedError(join_messages(word, _error_of(_parsed(text)).get("message") or text))
 
     def _read(self, response: httpx.Response) -> Any:
         if response.headers.get("content-type", "").startswith("image/"):
@@ -289,31 +290,31 @@ class HttpEditor(InheritsSettings):
             raise EvenEditError(f"the workflow {self.path} cannot be read: {error}") from None
 
 
-def _known(name: str, given: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
-    unknown = sorted(given.keys() - allowed)
+def _known(name: str, values: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
+    unknown = sorted(values.keys() - allowed)
     if unknown:
         raise EvenEditError(f"setting '{name}' has {', '.join(unknown)}; it takes: {', '.join(sorted(allowed))}")
-    return given
+    return values
 
 
 def _from_places(template: str, answer: Any, values: Mapping[str, Any]) -> str | None:
-    """A URL whose places are paths into the answer, or known before."""
+    """Return a URL whose places are filled from the answer or from known values; None if one is missing."""
     missing = False
 
     def value(place: re.Match[str]) -> str:
         nonlocal missing
-        found = at(answer, place[1])
-        found = values.get(place[1]) if found is None else found
-        missing = missing or found is None
-        return quote(str(found))
+        entry = at(answer, place[1])
+        entry = values.get(place[1]) if entry is None else entry
+        missing = missing or entry is None
+        return quote(str(entry))
 
-    made = re.sub(r"\{([^{}]+)\}", value, template)
-    return None if missing else made
+    url = re.sub(r"\{([^{}]+)\}", value, template)
+    return None if missing else url
 
 
-def _error_of(told: Any) -> dict[str, Any]:
-    """Code and message of an error, in the shapes that services use."""
-    body = told.get("error", told) if isinstance(told, Mapping) else {}
+def _error_of(content: Any) -> dict[str, Any]:
+    """Return code and message of an error, in the shapes that services use."""
+    body = content.get("error", content) if isinstance(content, Mapping) else {}
     if isinstance(body, str):
         return {"message": body}
     detail = body.get("detail") if isinstance(body, Mapping) else None
@@ -332,13 +333,9 @@ def _parsed(text: str) -> Any:
 
 
 def _domain(url: str) -> str:
-    """A service's own name: its machines differ by region in front of it."""
+    """Return a service's domain: its machines differ only in the region before it."""
     host = urlsplit(url).hostname or ""
     return host if re.fullmatch(r"[\d.:]+|localhost", host) else ".".join(host.split(".")[-2:])
-
-
-def _told(*parts: Any) -> str:
-    return ": ".join(str(part).strip() for part in parts if part)[:1000]
 
 
 def _short(answer: Any) -> str:

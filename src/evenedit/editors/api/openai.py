@@ -41,15 +41,15 @@ class OpenAIImages(RemoteEditor["OpenAI"], OpenAIModel):
         **shared: Any,
     ) -> None:
         super().__init__(model=model, **shared)
-        asked = {"size": size, "quality": quality, "output_format": "png"}
-        self.options: dict[str, Any] = {"model": model, **{name: value for name, value in asked.items() if value}}
+        options = {"size": size, "quality": quality, "output_format": "png"}
+        self.options: dict[str, Any] = {"model": model, **{name: value for name, value in options.items() if value}}
         self.extra = settings.table("extra", extra)
         """Further fields of the request, for servers other than OpenAI's."""
         if input_fidelity is not None:  # some models refuse the parameter, whatever its value
             self.options["input_fidelity"] = input_fidelity
 
     def send(self, client: OpenAI, pictures: Sequence[bytes], instruction: str, seed: int) -> str | None:
-        """One call; the picture as base64 text, None where there is none."""
+        """Make one call; return the picture as base64 text, or None if there is none."""
         files = [(f"image{n}.png", picture, "image/png") for n, picture in enumerate(pictures, 1)]
         more = {"extra_body": filled(self.extra, {"seed": seed})} if self.extra else {}
         reply = client.images.edit(image=files, prompt=instruction, **self.options, **more)
@@ -60,14 +60,14 @@ class OpenAIImages(RemoteEditor["OpenAI"], OpenAIModel):
         return reply.data[0].b64_json or _fetched(reply.data[0].url, self.timeout)
 
     def read(self, reply: str | None) -> Image:
-        """The picture in a reply; raises Failed where there is none."""
+        """Return the picture in a reply; raise Failed if there is none."""
         if not reply:
             raise Failed(Failure.BAD_IMAGE, "no image in the reply")
         return to_image(reply)
 
 
 def _fetched(url: str | None, timeout: float) -> str | None:
-    """The picture at a URL as base64 text: servers other than OpenAI's may answer so."""
+    """Fetch a picture as base64 text: servers other than OpenAI's may answer with a URL."""
     if not url or not url.startswith("http"):
         return None
     import httpx  # takes a while to load

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 from evenedit.core import settings
 from evenedit.editors.api.http import HttpEditor
 
-KEPT = ("url", "headers", "body", "upload", "picture", "poll", "refusal", "max_images")
+ENTRY_KEYS = ("url", "headers", "body", "upload", "picture", "poll", "refusal", "max_images")
 """What an entry says, and a study file need not."""
 
 
 @cache
 def table() -> dict[str, Any]:
-    """Every service, by kind."""
+    """Return the services by kind."""
     return tomllib.loads(files(__package__).joinpath("services.toml").read_text("utf-8"))
 
 
@@ -27,18 +27,18 @@ class KnownService(HttpEditor):
 
     service: ClassVar[Mapping[str, Any]]
 
-    def __init__(self, **given: Any) -> None:
-        bound = inspect.signature(type(self)).bind(**given)
+    def __init__(self, **arguments: Any) -> None:
+        bound = inspect.signature(type(self)).bind(**arguments)
         bound.apply_defaults()
         values = dict(bound.arguments)
         self.options = settings.table("options", values.pop("options"))
         """Further fields of what is sent: aspect ratio, safety tolerance … None leaves a field of ours out."""
         self.base_url = settings.text("base_url", values.pop("base_url")).rstrip("/")
         every = values.pop("every")
-        told = {name: _based(self.service[name], self.base_url) for name in KEPT if name in self.service}
-        told["body"] = self._with_options(told["body"])
-        told["poll"]["every"] = settings.number("every", every)
-        super().__init__(**{**told, **values})
+        entry = {name: _based(self.service[name], self.base_url) for name in ENTRY_KEYS if name in self.service}
+        entry["body"] = self._with_options(entry["body"])
+        entry["poll"]["every"] = settings.number("every", every)
+        super().__init__(**{**entry, **values})
 
     def _with_options(self, body: dict[str, Any]) -> dict[str, Any]:
         inside = self.service.get("options_in")
@@ -50,7 +50,7 @@ class KnownService(HttpEditor):
 
 @cache
 def known(kind: str) -> type[KnownService]:
-    """The editor of a service."""
+    """Return the editor of a service."""
     service = table()[kind]
     attributes = {
         "__doc__": f"{service['title']}, by {service['source']} ({service['date']}).",
@@ -58,9 +58,9 @@ def known(kind: str) -> type[KnownService]:
         "service": service,
         "max_images": service["max_images"],
     }
-    made: type[KnownService] = type(kind.capitalize(), (KnownService,), attributes)
-    made.__signature__ = _signature(service)
-    return made
+    editor: type[KnownService] = type(kind.capitalize(), (KnownService,), attributes)
+    editor.__signature__ = _signature(service)
+    return editor
 
 
 def _signature(service: Mapping[str, Any]) -> inspect.Signature:
@@ -82,11 +82,11 @@ def _signature(service: Mapping[str, Any]) -> inspect.Signature:
     )
 
 
-def _based(told: Any, base: str) -> Any:
-    """An entry's texts with the service's address in them."""
-    if isinstance(told, Mapping):
-        return {name: _based(value, base) for name, value in told.items()}
-    return told.replace("{base_url}", base) if isinstance(told, str) else told
+def _based(entry: Any, base: str) -> Any:
+    """Return an entry with the service's address in its texts."""
+    if isinstance(entry, Mapping):
+        return {name: _based(value, base) for name, value in entry.items()}
+    return entry.replace("{base_url}", base) if isinstance(entry, str) else entry
 
 
 def __getattr__(name: str) -> type[KnownService]:

@@ -15,40 +15,40 @@ LEFT_OUT = object()
 def places(
     pictures: Sequence[bytes], instruction: str, seed: int, names: Sequence[str] = (), **more: Any
 ) -> dict[str, Any]:
-    """What stands for each place of one edit.
+    """Return the value of each place for one edit.
 
     {instruction}, {seed}; {image}, {image2} as base64, {image_url}, {image2_url} as data URLs; {images}, {image_urls}
     as lists of these; {image_name}, {image2_name} as the service named what was sent to it before.
     """
     coded = [base64.b64encode(picture).decode() for picture in pictures]
     urls = [f"data:image/png;base64,{each}" for each in coded]
-    found: dict[str, Any] = {"instruction": instruction, "seed": seed, "images": coded, "image_urls": urls, **more}
+    values: dict[str, Any] = {"instruction": instruction, "seed": seed, "images": coded, "image_urls": urls, **more}
     for number in (1, 2):
         mark = "" if number == 1 else str(number)
-        there = len(pictures) >= number
-        found[f"image{mark}"] = coded[number - 1] if there else LEFT_OUT
-        found[f"image{mark}_url"] = urls[number - 1] if there else LEFT_OUT
-        found[f"image{mark}_name"] = names[number - 1] if len(names) >= number else LEFT_OUT
-    return found
+        is_present = len(pictures) >= number
+        values[f"image{mark}"] = coded[number - 1] if is_present else LEFT_OUT
+        values[f"image{mark}_url"] = urls[number - 1] if is_present else LEFT_OUT
+        values[f"image{mark}_name"] = names[number - 1] if len(names) >= number else LEFT_OUT
+    return values
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with its places filled: a text that is one place gets the value itself, a number or a list."""
+    """Fill the places of a template; a text that is one place gets the value itself, a number or a list."""
     if isinstance(template, Mapping):
-        made = {key: filled(value, values) for key, value in template.items()}
-        return {key: value for key, value in made.items() if value is not LEFT_OUT}
+        entries = {key: filled(value, values) for key, value in template.items()}
+        return {key: value for key, value in entries.items() if value is not LEFT_OUT}
     if isinstance(template, list):
         return [value for value in (filled(each, values) for each in template) if value is not LEFT_OUT]
     if not isinstance(template, str):
         return template
-    whole = PLACE.fullmatch(template)
-    if whole and whole[1] in values:
-        return values[whole[1]]
+    match = PLACE.fullmatch(template)
+    if match and match[1] in values:
+        return values[match[1]]
     return PLACE.sub(lambda place: str(values[place[1]]) if place[1] in values else place[0], template)
 
 
 def used(template: Any) -> set[str]:
-    """The places in a template."""
+    """Return the places in a template."""
     if isinstance(template, Mapping):
         return {name for value in template.values() for name in used(value)}
     if isinstance(template, list):
@@ -57,7 +57,7 @@ def used(template: Any) -> set[str]:
 
 
 def at(answer: Any, path: str) -> Any:
-    """What stands in an answer at a path such as `images.0.url`; `*` is the first entry that has the rest."""
+    """Return the value at a path such as `images.0.url`; `*` is the first entry that has the rest."""
     return _at(answer, path.split(".") if path else [])
 
 
@@ -67,7 +67,7 @@ def _at(value: Any, steps: Sequence[str]) -> Any:
     step, rest = steps[0], steps[1:]
     if step == "*":
         entries = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        return next((found for entry in entries if (found := _at(entry, rest)) is not None), None)
+        return next((match for entry in entries if (match := _at(entry, rest)) is not None), None)
     if isinstance(value, Mapping):
         return _at(value.get(step), rest)
     if isinstance(value, list) and step.isdecimal() and int(step) < len(value):

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from PIL.Image import Image
 
 from evenedit.core import settings
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
 from evenedit.core.settings import InheritsSettings
 from evenedit.editors.local import sizes
 from evenedit.editors.local.failing import failing_in_words, gigabytes, out_of_memory
@@ -142,26 +142,26 @@ class DiffusersEditor(InheritsSettings):
         """Gigabytes of weights loaded to read instructions, and to edit."""
 
     @classmethod
-    def images_for(cls, given: Mapping[str, Any]) -> int:
-        """The number of input images it takes at most with these settings."""
-        built = cls(**given)
+    def images_for(cls, arguments: Mapping[str, Any]) -> int:
+        """Return the largest number of input images with these settings."""
+        built = cls(**arguments)
         return built.max_images
 
     def arguments(self) -> dict[str, Any]:
-        """What the pipeline is called with beside images, prompt, size and generator."""
+        """Return the arguments of the pipeline call besides images, prompt, size and generator."""
         return dict(self.call)
 
     def load(self) -> None:
-        """Load the weights; raises where that would fail for every edit."""
+        """Load the weights; raise LoadError if that would fail for each edit."""
         with self._lock:
             torch = self._import("torch")
             try:
                 failing_in_words(torch, lambda: self._load(torch))
             except Failed as failed:
-                raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
+                raise LoadError(failed.failure, f"it cannot be loaded ({failed})") from None
 
     def encode(self, instructions: Iterable[str]) -> None:
-        """Read instructions once, before the first edit, and let go of the text encoder: edits need it no longer.
+        """Encode instructions once, before the first edit, and free the text encoder, which edits do not need.
 
         Only where it sees nothing but the instruction, and there are not too many to keep.
         """
@@ -173,17 +173,17 @@ class DiffusersEditor(InheritsSettings):
             try:
                 failing_in_words(torch, lambda: self._encode(torch, new))
             except Failed as failed:
-                raise CannotLoad(failed.failure, f"its text encoder cannot be used ({failed})") from None
+                raise LoadError(failed.failure, f"its text encoder cannot be used ({failed})") from None
 
     def reads_first(self, instructions: int) -> bool:
-        """Whether so many different instructions are read before the first edit."""
+        """Return whether so many different instructions are encoded before the first edit."""
         known = facts_of(self.pipeline or self._named_by_the_model())
         return bool(known.reads) and 0 < instructions <= MOST_ENCODED
 
     def _encode(self, torch: Any, instructions: Sequence[str]) -> None:
         self._pipeline = None  # whoever edited makes room
         how = self._call_of(self._import("diffusers"))
-        reader = self._made(torch, dict.fromkeys((how.backbone, "vae")))
+        reader = self._build_pipeline(torch, dict.fromkeys((how.backbone, "vae")))
         self._sizes["encode"] = gigabytes(reader)
         taken = inspect.signature(reader.encode_prompt).parameters
         options = {name: value for name, value in self.arguments().items() if name in taken}
@@ -202,11 +202,11 @@ class DiffusersEditor(InheritsSettings):
             torch.cuda.empty_cache()
 
     def _prompt(self, torch: Any, how: PipelineCall, instructions: Sequence[str], count: int) -> dict[str, Any]:
-        """The instructions as the pipeline takes them: in words, or as the text encoder read them before."""
+        """Return the instructions as the pipeline takes them: as text, or as stored embeddings."""
         if not all(text in self._encoded for text in instructions):
             tag = how.facts.tag if self.image_tag is None else self.image_tag
-            found = [how.prompt(text, count, tag) for text in instructions]
-            return {"prompt": found if len(found) > 1 else found[0]}
+            prompts = [how.prompt(text, count, tag) for text in instructions]
+            return {"prompt": prompts if len(prompts) > 1 else prompts[0]}
         device = self._pipeline._execution_device
         read = [self._encoded[text] for text in instructions]
         return {name: torch.cat([one[name] for one in read]).to(device) for name in read[0]}
@@ -217,7 +217,7 @@ class DiffusersEditor(InheritsSettings):
         return weights_of(self.model, self.revision)
 
     def needs(self, without: Container[str] = (), **changes: Any) -> MemoryNeed | None:
-        """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
+        """Return the memory it needs with its settings, or with `changes` of them; None if not known."""
         used = {
             "dtype": self.dtype,
             "quantize": self.quantize,
@@ -229,30 +229,34 @@ class DiffusersEditor(InheritsSettings):
         return None if self.weights is None else need(self.weights.without(without), **used)
 
     def _asked_pixels(self) -> dict[str, int]:
-        """The size of an output, where the settings say."""
+        """Return the size of an output, if the settings state it."""
         if isinstance(self.size, str):
             return {}
         width, height = self.size if isinstance(self.size, list) else (self.size, self.size)
         return {"pixels": width * height}
 
     def phases(self, instructions: int) -> dict[str, Container[str]]:
-        """What a run loads one after the other, with the parts that are left out of it."""
+        """Return the phases of a run, each with the parts that it does not load."""
         if self.weights is None or not self.reads_first(instructions):
             return {"edit": ()}
         text = [name for name in self.weights.parts if name.startswith("text_encoder")]
         return {"read the instructions": [name for name in self.weights.parts if name not in text], "edit": text}
 
     def fits(self, gpu: float, main: float = math.inf, without: Container[str] = ()) -> str | None:
-        """The `offload` it would use with so many gigabytes on the GPU and in main memory; None where it cannot fit."""
+        """Return the `offload` that fits so many gigabytes of GPU and main memory; None if none fits."""
         if self.weights is None or self.device_map is not None:
             return str(self.offload)
         if self.memory != AUTO or self.offload != "none":
-            asked = self.needs(without)
-            return str(self.offload) if asked is not None and asked.gpu <= gpu and asked.main <= main else None
+            memory_need = self.needs(without)
+            return (
+                str(self.offload)
+                if memory_need is not None and memory_need.gpu <= gpu and memory_need.main <= main
+                else None
+            )
         return fitting(lambda offload: self.needs(without, offload=offload), gpu, main)
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """Return one message for each missing requirement."""
         return [] if all(find_spec(package) for package in PACKAGES) else [self._needs_extra()]
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
@@ -273,21 +277,21 @@ class DiffusersEditor(InheritsSettings):
             try:
                 pipeline = failing_in_words(torch, lambda: self._load(torch))
             except Failed as failed:
-                raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
+                raise LoadError(failed.failure, f"it cannot be loaded ({failed})") from None
             how = self._how
             assert how is not None
             pictures = [how.pictures(each, self.max_images > 1) for each in images]
             generators = [torch.Generator(device="cpu").manual_seed(seed) for seed in seeds]
-            alone = len(images) == 1
+            single = len(images) == 1
             try:
                 output = failing_in_words(
                     torch,
                     lambda: pipeline(
-                        **{how.image: pictures[0] if alone else pictures},
+                        **{how.image: pictures[0] if single else pictures},
                         **self._prompt(torch, how, instructions, most),
                         **self._measures(how, pipeline, images[0]),
                         **self._passed(how, pipeline, len(images)),
-                        generator=generators[0] if alone else generators,
+                        generator=generators[0] if single else generators,
                         **({"output_type": "np"} if how.takes("output_type") else {}),  # PIL would turn NaN into black
                     ),
                 )
@@ -296,7 +300,7 @@ class DiffusersEditor(InheritsSettings):
         return painted(output, how.name, len(images))
 
     def _with_several(self, failed: Failed, how: PipelineCall, most: int) -> Failed:
-        """A failure, with what was asked where several images may be the reason."""
+        """Return a failure, with a hint if several images may be the reason."""
         if most == 1 or how.facts.several or failed.failure is not Failure.CRASH:
             return failed
         return Failed(
@@ -306,34 +310,34 @@ class DiffusersEditor(InheritsSettings):
         )
 
     def _passed(self, how: PipelineCall, pipeline: Any, count: int) -> dict[str, Any]:
-        """The arguments of the call, without those that were used up before or that these weights ignore.
+        """Return the arguments of the call, without those used before or ignored by these weights.
 
         Further prompts are given as often as there are edits.
         """
-        given = self.arguments()
+        arguments = self.arguments()
         if count > 1:
-            given |= {n: [v] * count for n, v in given.items() if "prompt" in n and isinstance(v, str)}
+            arguments |= {n: [v] * count for n, v in arguments.items() if "prompt" in n and isinstance(v, str)}
         if self._encoded and how.facts.against:
-            given.pop("negative_prompt", None)
-        if "guidance_scale" in given and not self._takes_guidance(how, pipeline):
-            del given["guidance_scale"]
-        return given
+            arguments.pop("negative_prompt", None)
+        if "guidance_scale" in arguments and not self._takes_guidance(how, pipeline):
+            del arguments["guidance_scale"]
+        return arguments
 
     def _takes_guidance(self, how: PipelineCall, pipeline: Any) -> bool:
-        """Beside a true guidance, `guidance_scale` is for guidance-distilled weights only; others ignore it."""
+        """Return whether these weights use `guidance_scale`: next to a true guidance, only distilled ones do."""
         config = getattr(pipeline, how.backbone).config
         return not how.takes("true_cfg_scale") or bool(getattr(config, "guidance_embeds", True))
 
     def _measures(self, how: PipelineCall, pipeline: Any, images: Sequence[Image]) -> dict[str, int]:
-        found = sizes.output_size(self.size, images, int(getattr(pipeline, "vae_scale_factor", 8)) * 2)
-        if found is None or {"height", "width"} & self.call.keys():
+        size = sizes.output_size(self.size, images, int(getattr(pipeline, "vae_scale_factor", 8)) * 2)
+        if size is None or {"height", "width"} & self.call.keys():
             return {}
         if not (how.takes("height") and how.takes("width")):
             raise EvenEditError(f"setting 'size' is {self.size!r}, but {how.name} takes no size; remove the setting")
-        return {"width": found[0], "height": found[1]}
+        return {"width": size[0], "height": size[1]}
 
     def facts(self) -> dict[str, Any]:
-        """What really ran: every setting, packages; once weights are loaded also their commit, device and use."""
+        """Return what ran: settings and packages; once weights are loaded also their commit, device and use."""
         facts: dict[str, Any] = {
             "settings": {name: self._setting(name) for name in inspect.signature(type(self)).parameters},
             "packages": {name: _version(name) for name in PACKAGES},
@@ -371,20 +375,20 @@ class DiffusersEditor(InheritsSettings):
         self.offload, self.quantize = chosen.get("offload", "none"), chosen.get("quantize")
 
     def _fit(self, torch: Any, device: str, left_out: Container[str] = ()) -> str:
-        """The `offload` that fits the GPU; raises where the weights cannot fit."""
+        """Return the `offload` that fits the GPU; raise if the weights cannot fit."""
         if not device.startswith("cuda"):
             return str(self.offload)
         size = torch.cuda.get_device_properties(device).total_memory / GB
-        found, asked = self.fits(size, main_memory(), left_out), self.needs(left_out)
-        if found is None and asked is not None:
+        offload, memory_need = self.fits(size, main_memory(), left_out), self.needs(left_out)
+        if offload is None and memory_need is not None:
             raise EvenEditError(
-                f"editor '{self.kind}' needs {in_words(asked)}; here are {size:.0f} and {main_memory():.0f} GB. "
+                f"editor '{self.kind}' needs {in_words(memory_need)}; here are {size:.0f} and {main_memory():.0f} GB. "
                 f"{self.advice(size, main_memory())}"
             )
-        return str(found)
+        return str(offload)
 
     def advice(self, gpu: float, main: float = math.inf) -> str:
-        """The setting with which it would fit so many gigabytes on the GPU and in main memory."""
+        """Return the setting with which it would fit so many gigabytes of GPU and main memory."""
         return preset_for(self.presets, self.needs, gpu, main)
 
     def _check_together(self) -> None:
@@ -404,12 +408,12 @@ class DiffusersEditor(InheritsSettings):
     def _load(self, torch: Any) -> Any:
         if self._pipeline is None:
             how = self._call_of(self._import("diffusers")) if self._encoded else None
-            self._pipeline = self._made(torch, dict.fromkeys(how.text_parts) if how else {})
+            self._pipeline = self._build_pipeline(torch, dict.fromkeys(how.text_parts) if how else {})
             self._sizes["edit"] = gigabytes(self._pipeline)
         return self._pipeline
 
     def _named_by_the_model(self) -> str | None:
-        """The pipeline that the model's own index names, if its files are here."""
+        """Return the pipeline that the model's index names, if its files are on this machine."""
         folder = snapshot(self.model, self.revision)
         if folder is None:
             return None
@@ -420,7 +424,7 @@ class DiffusersEditor(InheritsSettings):
         return named if isinstance(named, str) else None
 
     def _class(self, diffusers: Any) -> Any:
-        """The pipeline's class; where nobody names it yet, the one of diffusers that finds it while loading."""
+        """Return the pipeline's class; if it is not known yet, the one of diffusers that detects it."""
         name = self.pipeline or self._named_by_the_model()
         if name is None:
             return diffusers.DiffusionPipeline
@@ -436,7 +440,7 @@ class DiffusersEditor(InheritsSettings):
             raise EvenEditError(f"{self._needs_extra()} ({error})") from None
 
     def _call_of(self, diffusers: Any) -> PipelineCall:
-        """How its pipeline is called; wrong arguments are named before anything is loaded."""
+        """Return how the pipeline is called; raise for wrong arguments before anything is loaded."""
         return self._checked(PipelineCall(self._class(diffusers), self.image_argument))
 
     def _checked(self, how: PipelineCall) -> PipelineCall:
@@ -445,8 +449,8 @@ class DiffusersEditor(InheritsSettings):
         how.check_load(self.load_with)
         return how
 
-    def _made(self, torch: Any, left_out: Mapping[str, None]) -> Any:
-        """The pipeline, on its device, without some of its parts."""
+    def _build_pipeline(self, torch: Any, left_out: Mapping[str, None]) -> Any:
+        """Build the pipeline on its device, without the parts `left_out`."""
         diffusers = self._import("diffusers")
         device = _device(torch, self.device)
         for name in ("offload", "quantize"):
@@ -543,9 +547,9 @@ class DiffusersEditor(InheritsSettings):
 
 
 def _read(reader: Any, text: str, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a pipeline's text encoder makes of a text, under the names by which the call takes it."""
-    made = reader.encode_prompt(prompt=text, **options)
-    return {name: one.cpu() for name, one in zip(names, made, strict=False)}
+    """Encode a text; return the embeddings under the argument names of the call."""
+    embeddings = reader.encode_prompt(prompt=text, **options)
+    return {name: one.cpu() for name, one in zip(names, embeddings, strict=False)}
 
 
 def _version(package: str) -> str | None:
@@ -558,7 +562,7 @@ def _version(package: str) -> str | None:
 def _device(torch: Any, wanted: str) -> str:
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if wanted == "auto":
-        return next(name for name, there in has.items() if there)
+        return next(name for name, is_available in has.items() if is_available)
     if not has[wanted.partition(":")[0]]:
         raise EvenEditError(f"setting 'device' is {wanted!r}, but torch finds no such device here")
     return wanted

@@ -1,4 +1,4 @@
-"""What goes wrong in torch, named; and what weights take."""
+"""Name the failures of torch, and measure the size of weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPTIONAL = ("ftfy", "bs4", "sentencepiece", "torchvision", "cv2", "qwen_vl_utils
 
 
 def failing_in_words(torch: Any, call: Callable[[], T]) -> T:
-    """Do it; what goes wrong becomes a named failure."""
+    """Call; turn errors into named failures."""
     try:
         return call()
     except (EvenEditError, Failed):
@@ -35,19 +35,19 @@ def failing_in_words(torch: Any, call: Callable[[], T]) -> T:
 
 
 def _absent_package(error: Exception) -> str | None:
-    """The package that a pipeline uses and did not import because it is not there: diffusers leaves its name open."""
+    """Return the package that a pipeline uses and that is not installed: diffusers leaves its name undefined."""
     named = re.fullmatch(r"name '(\w+)' is not defined", str(error)) if isinstance(error, NameError) else None
     return named[1] if named and named[1] in OPTIONAL and find_spec(named[1]) is None else None
 
 
 def out_of_memory(torch: Any, error: BaseException) -> bool:
-    """CUDA has a type for it, Python another; the CPU allocator, MPS and mmap have only words."""
+    """Return whether memory ran out; CUDA and Python have types for it, CPU, MPS and mmap only messages."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or bool(
         re.search(r"out of memory|(can't|cannot) allocate memory", str(error), re.IGNORECASE)
     )
 
 
 def gigabytes(pipeline: Any) -> float:
-    """The weights of a pipeline's parts."""
+    """Return the size of a pipeline's weights."""
     parts = (part for part in pipeline.components.values() if hasattr(part, "parameters"))
     return float(sum(p.numel() * p.element_size() for part in parts for p in part.parameters()) / GB)

@@ -26,20 +26,20 @@ class Lora:
     scale: float = 1.0
 
     @classmethod
-    def read(cls, given: str | Mapping[str, Any]) -> Lora:
-        """From a study file: the model alone, or a table."""
-        told = {"model": given} if isinstance(given, str) else dict(settings.table("lora", given))
-        unknown = sorted(told.keys() - {"model", "weight_name", "revision", "scale"})
-        if unknown or "model" not in told:
+    def read(cls, value: str | Mapping[str, Any]) -> Lora:
+        """Read the setting from a study file: a model, or a table."""
+        table = {"model": value} if isinstance(value, str) else dict(settings.table("lora", value))
+        unknown = sorted(table.keys() - {"model", "weight_name", "revision", "scale"})
+        if unknown or "model" not in table:
             raise EvenEditError(
-                f"setting 'lora' is {given!r}; it must be a model, or a table with model and, if needed, weight_name, "
+                f"setting 'lora' is {value!r}; it must be a model, or a table with model and, if needed, weight_name, "
                 "revision and scale"
             )
         return cls(
-            settings.text("lora.model", told["model"]),
-            told.get("weight_name"),
-            told.get("revision"),
-            settings.number("lora.scale", told.get("scale", 1.0)),
+            settings.text("lora.model", table["model"]),
+            table.get("weight_name"),
+            table.get("revision"),
+            settings.number("lora.scale", table.get("scale", 1.0)),
         )
 
     def add_to(self, pipeline: Any) -> None:

@@ -53,7 +53,7 @@ class Weights:
     """Where this was read."""
 
     def without(self, left_out: Container[str]) -> Weights:
-        """The model without some of its parts."""
+        """Return the model without some of its parts."""
         return replace(self, parts={name: count for name, count in self.parts.items() if name not in left_out})
 
 
@@ -67,7 +67,7 @@ class MemoryNeed:
 
 
 def weights_of(model: str, revision: str | None = None) -> Weights | None:
-    """The size of a model, from its files if they are here, else from the table; None where neither has it."""
+    """Return the size of a model, from its files or else from the table; None if not known."""
     known = _table().get(model)
     activations = float(known["activations"]) if isinstance(known, dict) else 0.0
     folder = snapshot(model, revision)
@@ -93,37 +93,37 @@ def need(
     pixels: int = PIXELS,
     batch: int = 1,
 ) -> MemoryNeed:
-    """What a model needs with these settings; spread over `gpus` where there are several."""
+    """Return the memory that a model needs with these settings, spread over `gpus`."""
     sizes = {name: count * _bytes(name, dtype, quantize) / GB for name, count in weights.parts.items()}
-    beside = weights.activations * batch * pixels / PIXELS
+    activations = weights.activations * batch * pixels / PIXELS
     total, largest = sum(sizes.values()), max(sizes.values(), default=0.0)
     if offload == "none":
-        return MemoryNeed(total / gpus + beside, largest)
+        return MemoryNeed(total / gpus + activations, largest)
     if offload == "model":
-        return MemoryNeed(largest + beside, total)
-    return MemoryNeed(weights.layer * BYTES[dtype] / GB + beside, total)
+        return MemoryNeed(largest + activations, total)
+    return MemoryNeed(weights.layer * BYTES[dtype] / GB + activations, total)
 
 
 def fitting(needs: Callable[[str], MemoryNeed | None], gpu: float, main: float) -> str | None:
-    """The fastest `offload` with which a model fits both memories; None where none does."""
+    """Return the fastest `offload` with which a model fits both memories; None if none does."""
     for one in OFFLOADS:
-        asked = needs(one)
-        if asked is not None and asked.gpu <= gpu and asked.main <= main:
+        memory_need = needs(one)
+        if memory_need is not None and memory_need.gpu <= gpu and memory_need.main <= main:
             return one
     return None
 
 
 def main_memory() -> float:
-    """Gigabytes of main memory that a process here may use; infinite where it is not known."""
+    """Return the gigabytes of main memory that a process here may use; infinite if not known."""
     try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
     except (AttributeError, OSError, ValueError):
-        there = math.inf
-    return min([there, *_group_limits()])
+        physical = math.inf
+    return min([physical, *_group_limits()])
 
 
 def _group_limits() -> Iterator[float]:
-    """Gigabytes that a container or a cluster's job leaves us: the limits of our control group and of those above."""
+    """Yield the memory limits in gigabytes of our control group and those above: containers, cluster jobs."""
     try:
         lines = OWN_GROUPS.read_text("utf-8").splitlines()
     except OSError:
@@ -133,8 +133,8 @@ def _group_limits() -> Iterator[float]:
         if kinds and "memory" not in kinds.split(","):
             continue
         base, name = (GROUPS / "memory", "memory.limit_in_bytes") if kinds else (GROUPS, "memory.max")
-        own = base / group.lstrip("/")
-        for folder in (own, *own.parents):
+        group_folder = base / group.lstrip("/")
+        for folder in (group_folder, *group_folder.parents):
             with suppress(OSError, ValueError):  # "max" is no number: no limit
                 yield int((folder / name).read_text("utf-8")) / GB
             if folder == base:
@@ -144,10 +144,10 @@ def _group_limits() -> Iterator[float]:
 def preset_for(
     presets: Mapping[str, Mapping[str, str]], needs: Callable[..., MemoryNeed | None], gpu: float, main: float
 ) -> str:
-    """The preset with which an editor would fit a GPU and main memory of so many gigabytes, in words."""
+    """Return advice: the preset with which an editor fits so many gigabytes of GPU and main memory."""
     for name in PRESETS:
-        asked = needs(**{"offload": "none", "quantize": None, **presets[name]})
-        if asked is not None and asked.gpu <= gpu and asked.main <= main:
+        memory_need = needs(**{"offload": "none", "quantize": None, **presets[name]})
+        if memory_need is not None and memory_need.gpu <= gpu and memory_need.main <= main:
             changed = " (quantised weights draw other pictures)" if "quantize" in presets[name] else ""
             return f'It would fit with settings = {{ memory = "{name}" }}{changed}'
     larger = 'a larger GPU, or several with device_map = "balanced"' if main == math.inf else "a larger machine"
@@ -155,20 +155,20 @@ def preset_for(
 
 
 def visible_memory() -> list[float]:
-    """Gigabytes of every GPU that the driver shows; none where there is no driver."""
+    """Return the gigabytes of each GPU that the driver reports; empty without a driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
     query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
-        shown = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
+        output = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    return [int(line) * 2**20 / GB for line in shown.split() if line.isdecimal()]
+    return [int(line) * 2**20 / GB for line in output.split() if line.isdecimal()]
 
 
 def in_words(need: MemoryNeed) -> str:
-    """Gigabytes of both kinds of memory."""
+    """Describe both kinds of memory in gigabytes."""
     return f"{need.gpu:.0f} GB of GPU memory, {need.main:.0f} GB of main memory"
 
 
@@ -182,7 +182,7 @@ def _table() -> dict[str, Any]:
 
 
 def snapshot(model: str, revision: str | None) -> Path | None:
-    """The folder with a model's files: itself, or the one of this revision in the hub's cache."""
+    """Return the folder with a model's files: itself, or that of this revision in the hub's cache."""
     if Path(model).is_dir():
         return Path(model)
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
@@ -197,7 +197,7 @@ def snapshot(model: str, revision: str | None) -> Path | None:
 
 
 def _tensors(folder: Path) -> dict[str, int]:
-    """Parameters by tensor, from the headers of a part's safetensors files."""
+    """Count parameters by tensor, from the headers of a part's safetensors files."""
     return dict(entry for file in sorted(folder.glob("*.safetensors")) for entry in _header(file))
 
 
@@ -211,7 +211,7 @@ def _header(file: Path) -> Iterator[tuple[str, int]]:
 
 
 def _layers(tensors: Mapping[str, int]) -> dict[str, int]:
-    """Parameters by layer: tensors whose names share everything up to their number."""
+    """Count parameters by layer: tensors whose names agree up to their number."""
     counts: dict[str, int] = {}
     for name, count in tensors.items():
         words = name.split(".")

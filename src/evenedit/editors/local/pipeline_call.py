@@ -30,7 +30,7 @@ LOAD_OPTIONS = frozenset(
 
 @cache
 def table() -> dict[str, Any]:
-    """Presets by id, and what is known of pipeline classes beside their signature."""
+    """Return presets by id, and facts about pipeline classes that their signature does not show."""
     return tomllib.loads(files(__package__).joinpath("pipelines.toml").read_text("utf-8"))
 
 
@@ -54,7 +54,7 @@ class PipelineFacts:
 
 @cache
 def facts_of(pipeline: str | None) -> PipelineFacts:
-    """What is known of a pipeline class; nothing of most."""
+    """Return what is known of a pipeline class; the defaults for most."""
     known = table()["classes"].get(pipeline, {})
     return PipelineFacts(
         known.get("several", False),
@@ -67,7 +67,7 @@ def facts_of(pipeline: str | None) -> PipelineFacts:
 
 
 def check_lists(pipeline: str, batch: int, max_images: int) -> None:
-    """Refuse several edits or several images in one call of a pipeline that does not take them so."""
+    """Raise an error for several edits or images in one call if the pipeline does not take them."""
     known = facts_of(pipeline)
     if batch > 1 and known.several:
         raise EvenEditError(
@@ -87,7 +87,7 @@ def check_lists(pipeline: str, batch: int, max_images: int) -> None:
 
 
 def _with(fact: str) -> list[str]:
-    """The pipeline classes of which this is known."""
+    """Return the pipeline classes that have a fact."""
     return sorted(name for name, known in table()["classes"].items() if known.get(fact))
 
 
@@ -112,35 +112,35 @@ class PipelineCall:
         return [name for name in self._parts if name.startswith(("text_encoder", "tokenizer"))]
 
     def takes(self, name: str) -> bool:
-        """Whether it can be called with this argument."""
+        """Return whether it can be called with this argument."""
         return name in self._parameters
 
     def has_part(self, name: str) -> bool:
-        """Whether the pipeline is made of a part of this name."""
+        """Return whether the pipeline has a part of this name."""
         return name in self._parts
 
-    def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments that the pipeline would not take, with its own signature; and one that wants a mask."""
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Raise an error for arguments that the pipeline does not take, and for a pipeline that needs a mask."""
         if MASK in self._parameters:
             raise EvenEditError(
                 f"{self.name} repaints what a mask covers: it wants '{MASK}', and a request has none. Name a pipeline "
                 "that edits by the instruction alone"
             )
-        ours = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
-        allowed = [name for name in self._parameters if name not in ours]
-        for name in given:
-            if name in ours:
+        reserved = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
+        allowed = [name for name in self._parameters if name not in reserved]
+        for name in arguments:
+            if name in reserved:
                 raise EvenEditError(f"setting 'call' has '{name}', which EvenEdit passes itself; remove it")
             if name not in allowed:
                 raise EvenEditError(
                     f"{self.name} takes no argument '{name}'{_near(name, allowed)} It takes: {', '.join(allowed)}"
                 )
 
-    def check_load(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments of loading that diffusers would ignore."""
+    def check_load(self, arguments: Mapping[str, Any]) -> None:
+        """Raise an error for load arguments that diffusers would ignore."""
         parts = [name for name, p in self._parts.items() if name != "self" and p.default is not p.empty]
         allowed = [*sorted(LOAD_OPTIONS), *parts]
-        for name in given:
+        for name in arguments:
             if name not in allowed:
                 raise EvenEditError(
                     f"setting 'load' has '{name}', which {self.name} is not loaded with{_near(name, allowed)} "
@@ -148,14 +148,14 @@ class PipelineCall:
                 )
 
     def pictures(self, images: Sequence[Image], several: bool) -> Any:
-        """The images as the pipeline takes them: one, a list, or a list for each prompt."""
-        found = [image.convert("RGB") for image in images]
+        """Return the images as the pipeline takes them: one, a list, or a list for each prompt."""
+        converted = [image.convert("RGB") for image in images]
         if self.facts.tag:  # prompts and images are lists of the same length
-            return [found]
-        return found if several or self.image.endswith("s") else found[0]
+            return [converted]
+        return converted if several or self.image.endswith("s") else converted[0]
 
     def prompt(self, instruction: str, count: int, tag: str) -> Any:
-        """The instruction as the pipeline takes it, with a place for each image where it wants that."""
+        """Return the instruction as the pipeline takes it, with a tag for each image if it needs that."""
         tags = "".join(tag.replace("{n}", str(number)) for number in range(1, count + 1))
         words = f"{tags} {instruction}" if tags else instruction
         if self.facts.prompt_key:
@@ -170,17 +170,17 @@ class PipelineCall:
                     f"{', '.join(name for name in self._parameters if name != 'self')}"
                 )
             return wanted
-        found = next((name for name in IMAGE_NAMES if name in self._parameters), None)
-        if found is None:
+        name = next((name for name in IMAGE_NAMES if name in self._parameters), None)
+        if name is None:
             raise EvenEditError(
                 f"{self.name} has no argument for a picture that is known here. Name it by 'image_argument'; it takes: "
                 f"{', '.join(name for name in self._parameters if name != 'self')}"
             )
-        return found
+        return name
 
 
 def painted(output: Any, name: str, count: int = 1) -> list[Image]:
-    """The pictures in what a pipeline returned, as many as were asked for; the last frame of a video."""
+    """Return the pictures of a pipeline's output, one for each edit; the last frame of a video."""
     values = next(
         (getattr(output, n) for n in ("images", "image", "frames") if getattr(output, n, None) is not None), None
     )
@@ -193,15 +193,18 @@ def painted(output: Any, name: str, count: int = 1) -> list[Image]:
         )
     if len(values) != count:
         raise Failed(Failure.BAD_IMAGE, f"{name} made {len(values)} pictures of {count} requests")
-    return [_picture(made[-1] if getattr(output, "frames", None) is not None else made, name) for made in values]
+    return [
+        _picture(output_picture[-1] if getattr(output, "frames", None) is not None else output_picture, name)
+        for output_picture in values
+    ]
 
 
-def _picture(made: Any, name: str) -> Image:
-    if isinstance(made, np.ndarray):
-        return picture(made)
-    if not isinstance(made, Image):
-        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(made).__name__}, which is no picture")
-    return picture(np.asarray(made.convert("RGB")) / 255)
+def _picture(value: Any, name: str) -> Image:
+    if isinstance(value, np.ndarray):
+        return picture(value)
+    if not isinstance(value, Image):
+        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(value).__name__}, which is no picture")
+    return picture(np.asarray(value.convert("RGB")) / 255)
 
 
 def _near(name: str, known: Sequence[str]) -> str:

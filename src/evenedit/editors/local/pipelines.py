@@ -27,25 +27,25 @@ class KnownPipeline(DiffusersEditor):
 
     preset: ClassVar[Mapping[str, Any]]
 
-    def __init__(self, **given: Any) -> None:
-        bound = inspect.signature(type(self)).bind(**given)
+    def __init__(self, **arguments: Any) -> None:
+        bound = inspect.signature(type(self)).bind(**arguments)
         bound.apply_defaults()
         values = dict(bound.arguments)
-        own = {name: _checked(name, values.pop(name), usual) for name, usual in self.preset["arguments"].items()}
+        chosen = {name: _checked(name, values.pop(name), usual) for name, usual in self.preset["arguments"].items()}
         super().__init__(pipeline=self.preset["pipeline"], **values)
-        for name, value in own.items():
+        for name, value in chosen.items():
             setattr(self, name, value)
 
     def arguments(self) -> dict[str, Any]:
-        """The preset's arguments as they were set, and those in `call`."""
-        own = {name: getattr(self, name) for name in self.preset["arguments"]}
-        steps = {"num_inference_steps": own.pop(STEPS)} if STEPS in own else {}
-        return {**steps, **own, **self.call}
+        """Return the preset's arguments as they were set, and those in `call`."""
+        values = {name: getattr(self, name) for name in self.preset["arguments"]}
+        steps = {"num_inference_steps": values.pop(STEPS)} if STEPS in values else {}
+        return {**steps, **values, **self.call}
 
 
 @cache
 def known(ident: str) -> type[KnownPipeline]:
-    """The editor of a preset."""
+    """Return the editor of a preset."""
     preset = table()["presets"][ident]
     facts = facts_of(preset["pipeline"])
     attributes = {
@@ -59,21 +59,23 @@ def known(ident: str) -> type[KnownPipeline]:
         "encodes_first": bool(facts.reads),
         "added_settings": LATER if isinstance(preset["size"], str) else LATER - {"size"},
     }
-    made: type[KnownPipeline] = type("".join(map(str.capitalize, ident.split("-"))), (KnownPipeline,), attributes)
-    made.__signature__ = _signature(preset)
-    return made
+    editor: type[KnownPipeline] = type("".join(map(str.capitalize, ident.split("-"))), (KnownPipeline,), attributes)
+    editor.__signature__ = _signature(preset)
+    return editor
 
 
 def _signature(preset: Mapping[str, Any]) -> inspect.Signature:
-    """The settings of any pipeline with the preset's defaults, and its arguments behind the model's."""
+    """Return the settings of any pipeline with the preset's defaults, and its arguments after the model's."""
     changed = {"model": preset["model"], "size": preset["size"]}
     shared = [
         p.replace(default=changed.get(name, p.default))
         for name, p in inspect.signature(DiffusersEditor).parameters.items()
         if name not in FIXED
     ]
-    own = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=v) for n, v in preset["arguments"].items()]
-    return inspect.Signature([*shared[:2], *own, *shared[2:]])
+    arguments = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=v) for n, v in preset["arguments"].items()
+    ]
+    return inspect.Signature([*shared[:2], *arguments, *shared[2:]])
 
 
 def _checked(name: str, value: Any, usual: Any) -> Any:

@@ -18,7 +18,7 @@ ROUND = 32
 
 
 def checked(size: Any) -> str | int | list[int]:
-    """The setting `size`: pipeline, first, a number for size × size pixels, or width and height."""
+    """Return the setting `size`: pipeline, first, a number for size × size pixels, or width and height."""
     if size in ("pipeline", "first"):
         return str(size)
     if type(size) is list and len(size) == 2 and all(type(side) is int and side > 0 for side in size):
@@ -32,7 +32,7 @@ def checked(size: Any) -> str | int | list[int]:
 
 
 def output_size(policy: str | int | list[int], images: Sequence[Image], multiple: int) -> tuple[int, int] | None:
-    """Width and height to ask for; None where the pipeline chooses."""
+    """Return the width and height to request; None if the pipeline chooses."""
     if policy == "pipeline":
         return None
     if policy == "first":
@@ -43,14 +43,14 @@ def output_size(policy: str | int | list[int], images: Sequence[Image], multiple
 
 
 def as_first(image: Image, multiple: int) -> tuple[int, int]:
-    """The image's own size, shrunk to what a pipeline takes and rounded down to what it paints."""
+    """Return the image's size, reduced to what a pipeline takes and rounded down to what it produces."""
     shrink = min(1.0, math.sqrt(LARGEST / (image.width * image.height)))
     width, height = (max(multiple, int(side * shrink) // multiple * multiple) for side in image.size)
     return width, height
 
 
 def of_area(image: Image, size: int) -> tuple[int, int]:
-    """About size × size pixels in the image's shape."""
+    """Return a size of about size × size pixels in the image's shape."""
     ratio = image.width / image.height
     across = size * math.sqrt(ratio)
     width, height = (max(ROUND, round(side / ROUND) * ROUND) for side in (across, across / ratio))

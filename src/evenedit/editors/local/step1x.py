@@ -1,5 +1,7 @@
-"""Step1X-Edit-v1p2 on this machine. Its pipeline lives in a fork of diffusers, so it runs in an environment of its own
-as a worker process (`step1x_worker.py`) that is spoken to over pipes. `setup` makes that environment.
+"""Step1X-Edit-v1p2 on this machine.
+
+Its pipeline is in a fork of diffusers, so it runs in a separate environment as a worker process (`step1x_worker.py`)
+with which we exchange messages over pipes. `setup` creates that environment.
 """
 
 from __future__ import annotations
@@ -113,30 +115,30 @@ class Step1X:
         return weights_of(self.model, self.revision)
 
     def needs(self, **changes: Any) -> MemoryNeed | None:
-        """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
+        """Return the memory it needs with its settings, or with `changes` of them; None if not known."""
         pixels = self.size_level**2
         used = {"dtype": "bfloat16", "quantize": None, "offload": self.offload, "pixels": pixels, **changes}
         return None if self.weights is None else need(self.weights, **used)
 
     def fits(self, gpu: float, main: float = math.inf) -> str | None:
-        """The `offload` it would use with so many gigabytes on the GPU and in main memory; None where it cannot fit."""
+        """Return the `offload` that fits so many gigabytes of GPU and main memory; None if none fits."""
         return next((name for name, size in self._ways(main).items() if size <= gpu), None)
 
     def _ways(self, main: float) -> dict[str, float]:
-        """Every `offload` that it may use and main memory has room for, with the gigabytes that the GPU must have."""
-        asked = OFFLOADS if self.memory == AUTO and self.offload == "none" else (self.offload,)
-        needs = {name: self.needs(offload=name) for name in asked}
+        """Return the possible `offload` values that fit main memory, with the gigabytes of GPU they need."""
+        offloads = OFFLOADS if self.memory == AUTO and self.offload == "none" else (self.offload,)
+        needs = {name: self.needs(offload=name) for name in offloads}
         return {name: need.gpu if need else 0.0 for name, need in needs.items() if need is None or need.main <= main}
 
     def advice(self, gpu: float, main: float = math.inf) -> str:
-        """The setting with which it would fit so many gigabytes on the GPU and in main memory."""
+        """Return the setting with which it would fit so many gigabytes of GPU and main memory."""
         return preset_for(self.presets, self.needs, gpu, main)
 
     def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
+        """Return one message for each missing requirement."""
         if Path(self.python).is_file():
             return []
-        return [f"editor '{ID}' needs an environment of its own at {self.python}. Try: evenedit editors setup step1x"]
+        return [f"editor '{ID}' needs an environment of its own at {self.python}. Try: evenedit plugins step1x --setup"]
 
     def edit(self, images: Sequence[Image.Image], instruction: str, seed: int) -> Image.Image:
         """Return the edited picture."""
@@ -163,16 +165,16 @@ class Step1X:
         return _picture(answer)
 
     def facts(self) -> dict[str, Any]:
-        """What really ran: every setting; once weights are loaded also the worker's packages, commit and device."""
+        """Return what ran: settings; once weights are loaded also the worker's packages, commit and device."""
         return {
             "settings": {name: getattr(self, name) for name in inspect.signature(type(self)).parameters},
             **self._facts,
         }
 
     def _too_large(self, gpu: float) -> EvenEditError:
-        asked = self.needs()
+        memory_need = self.needs()
         return EvenEditError(
-            f"editor '{ID}' needs {in_words(asked) if asked else 'more memory'}; here are {gpu:.0f} and "
+            f"editor '{ID}' needs {in_words(memory_need) if memory_need else 'more memory'}; here are {gpu:.0f} and "
             f"{main_memory():.0f} GB. {self.advice(gpu, main_memory())}"
         )
 
@@ -205,7 +207,7 @@ class Step1X:
             )
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The worker's answer; a worker that died, hung or spoke nonsense is gone afterwards."""
+        """Return the worker's answer; end a worker that died, hung or sent an invalid line."""
         worker = self._worker()
         try:
             if not worker.loaded:
@@ -222,18 +224,18 @@ class Step1X:
 
     def _worker(self) -> LineProcess:
         if not self._workers:
-            told = {name: getattr(self, name) for name in ("model", "revision", "device", "offload")}
-            self._workers.append(_started(self.python, {**told, "ways": self._ways(main_memory())}))
+            options = {name: getattr(self, name) for name in ("model", "revision", "device", "offload")}
+            self._workers.append(_started(self.python, {**options, "ways": self._ways(main_memory())}))
         return self._workers[0]
 
 
 def default_folder() -> Path:
-    """Where `setup` puts Step1X's environment unless asked otherwise."""
+    """Return the default folder of Step1X's environment."""
     return Path.home() / ".evenedit" / "step1x"
 
 
 def setup_steps(folder: Path | None = None) -> list[str]:
-    """The commands that make Step1X's environment in a folder."""
+    """Return the commands that create Step1X's environment in a folder."""
     folder = folder or default_folder()
     python = _interpreter(folder)
     commands: list[list[str]] = [
@@ -246,7 +248,7 @@ def setup_steps(folder: Path | None = None) -> list[str]:
 
 
 def setup(folder: Path | None = None, *, run: bool = False) -> None:
-    """Print the commands that make Step1X's environment, or perform them one after the other."""
+    """Print the commands that create Step1X's environment, or run them one after the other."""
     for step in setup_steps(folder):
         print(step, flush=True)
         if run:
@@ -261,7 +263,7 @@ def perform(step: str) -> None:
     try:
         subprocess.run(shlex.split(step), check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise EvenEditError(f"setting up '{ID}' stopped: {error}", "Mend that, and run the set-up again") from None
+        raise EvenEditError(f"setting up '{ID}' stopped: {error}", "Fix that, and run the set-up again") from None
 
 
 def _interpreter(folder: Path) -> Path:
@@ -269,10 +271,11 @@ def _interpreter(folder: Path) -> Path:
 
 
 def _picture(answer: dict[str, Any]) -> Image.Image:
-    """The picture an answer holds, or what it says went wrong."""
+    """Return the picture in an answer; raise the failure it reports."""
     if answer.get("failure") == "setup":
         raise EvenEditError(
-            f"editor '{ID}' cannot run: {answer['message']}", "Set its environment up by: evenedit editors setup step1x"
+            f"editor '{ID}' cannot run: {answer['message']}",
+            "Set its environment up by: evenedit plugins step1x --setup",
         )
     if "failure" in answer:
         raise Failed(Failure(answer["failure"]), answer["message"])
@@ -285,14 +288,14 @@ def _picture(answer: dict[str, Any]) -> Image.Image:
     return picture
 
 
-def _started(python: str, told: dict[str, Any]) -> LineProcess:
-    """The process in Step1X's environment."""
+def _started(python: str, options: dict[str, Any]) -> LineProcess:
+    """Start the process in Step1X's environment."""
     try:
-        return LineProcess([python, "-u", str(_WORKER), json.dumps(told)], "the Step1X worker")
+        return LineProcess([python, "-u", str(_WORKER), json.dumps(options)], "the Step1X worker")
     except OSError as error:
         raise EvenEditError(
             f"study.toml asks for editor '{ID}', which runs in an environment of its own, and its interpreter "
-            f"{python} cannot be started: {error.strerror}. Try: evenedit editors setup step1x"
+            f"{python} cannot be started: {error.strerror}. Try: evenedit plugins step1x --setup"
         ) from None
 
 

@@ -32,7 +32,7 @@ REAL = "diffusers:Step1XEditPipelineV1P2"
 PACKAGES = ("torch", "diffusers", "transformers", "accelerate")
 
 
-class TooSmall(Exception):
+class GpuTooSmallError(Exception):
     """The GPU has no room for the weights."""
 
     def __init__(self, gpu: float) -> None:
@@ -40,7 +40,7 @@ class TooSmall(Exception):
         self.gpu = gpu
 
 
-class Problem(Exception):
+class WorkerError(Exception):
     """A failure with a name."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
                 pipeline, facts = load(settings)
                 say(answers, {"loaded": facts})
             say(answers, edit(pipeline, request))
-        except TooSmall as error:
+        except GpuTooSmallError as error:
             say(answers, {"failure": "memory", "gpu": error.gpu})
         except Exception as error:
             kind, message = describe(error)
@@ -70,20 +70,20 @@ def main() -> None:
 
 
 def forget_neighbours() -> None:
-    """Python looks for modules beside a script first; the files here are no modules of this environment."""
+    """Remove this folder from the module path: its files are no modules of this environment."""
     if sys.path[:1] == [os.path.dirname(os.path.abspath(__file__))]:  # noqa: PTH100, PTH120
         del sys.path[0]
 
 
 def claim_output() -> BinaryIO:
-    """Keep the real standard output for answers; whatever libraries print goes to standard error."""
+    """Keep the real standard output for answers; redirect what libraries print to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return answers
 
 
 def read_ahead(lines: BinaryIO) -> queue.SimpleQueue[bytes]:
-    """Requests as they come, read in a thread that ends the process with the input, whatever it is doing."""
+    """Read requests in a thread that ends the process when the input ends, whatever it is doing."""
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
@@ -102,13 +102,13 @@ def say(answers: BinaryIO, answer: dict[str, Any]) -> None:
 
 
 def load(settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The pipeline with its weights in place, and what it is."""
+    """Load the pipeline with its weights; return it and its facts."""
     module, _, name = os.environ.get(PIPELINE, REAL).partition(":")
     try:
         torch: Any = importlib.import_module("torch")
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, RuntimeError) as error:  # the fork raises RuntimeError for what it misses
-        raise Problem("setup", f"this environment has no {name}: {error}") from error
+        raise WorkerError("setup", f"this environment has no {name}: {error}") from error
     device = find_device(torch, settings["device"])
     offload = fitting(torch, device, settings)
     options = {"torch_dtype": torch.bfloat16, "local_files_only": os.path.isdir(settings["model"])}  # noqa: PTH112
@@ -119,7 +119,7 @@ def load(settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     except (ImportError, OSError, ValueError) as error:
         if describe(error)[0] == "out_of_memory":
             raise
-        raise Problem("setup", f"the model '{settings['model']}' could not be loaded: {error}") from error
+        raise WorkerError("setup", f"the model '{settings['model']}' could not be loaded: {error}") from error
     place(pipeline, offload, device)
     return pipeline, {
         "packages": {package: installed(package) for package in PACKAGES},
@@ -132,27 +132,27 @@ def load(settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def find_device(torch: Any, wanted: str) -> str:
-    """The device to use: as asked for, or the best there is."""
+    """Return the device to use: the requested one, or the best available."""
     if wanted != "auto":
         return wanted
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def fitting(torch: Any, device: str, settings: dict[str, Any]) -> str:
-    """The first way to place the weights for which the GPU has room; on other devices, the one that was asked for."""
+    """Return the first `offload` for which the GPU has room; on other devices, the requested one."""
     if not device.startswith("cuda"):
         return str(settings["offload"])
     gpu = torch.cuda.get_device_properties(device).total_memory / 1e9
     for way, needed in settings["ways"].items():
         if needed <= gpu:
             return str(way)
-    raise TooSmall(gpu)
+    raise GpuTooSmallError(gpu)
 
 
 def place(pipeline: Any, offload: str, device: str) -> None:
     """Put the weights where they belong."""
     if offload != "none" and device == "cpu":
-        raise Problem("setup", f"setting 'offload' is '{offload}', but there is no GPU here; remove the setting")
+        raise WorkerError("setup", f"setting 'offload' is '{offload}', but there is no GPU here; remove the setting")
     if offload == "model":
         pipeline.enable_model_cpu_offload(device=device)
     elif offload == "sequential":
@@ -175,10 +175,12 @@ def edit(pipeline: Any, request: dict[str, Any]) -> dict[str, Any]:
             **request["call"],
         )
     if any("invalid value encountered in cast" in str(warning.message) for warning in seen):
-        raise Problem("nan_image", "the output holds values that are not numbers")  # numpy says so on the way to PIL
+        raise WorkerError(
+            "nan_image", "the output holds values that are not numbers"
+        )  # numpy says so on the way to PIL
     picture = output.final_images[0].convert("RGB")
     if picture.getbbox() is None:
-        raise Problem("black_image", "the output is black throughout, as a safety checker leaves it")
+        raise WorkerError("black_image", "the output is entirely black, as after a safety checker")
     content = io.BytesIO()
     picture.save(content, "PNG")
     return {
@@ -188,8 +190,8 @@ def edit(pipeline: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(error: Exception) -> tuple[str, str]:
-    """The failure's name, and the error in words."""
-    if isinstance(error, Problem):
+    """Return the failure's name and message."""
+    if isinstance(error, WorkerError):
         return error.kind, str(error)
     words = f"{type(error).__name__}: {error}"
     memory = isinstance(error, MemoryError) or re.search(
@@ -199,14 +201,14 @@ def describe(error: Exception) -> tuple[str, str]:
 
 
 def commit_of(pipeline: Any) -> str | None:
-    """The hub commit the weights came from, as the cache's folder tells."""
+    """Return the hub commit of the weights, from the name of the cache folder."""
     config = getattr(getattr(pipeline, "transformer", None), "config", None)
-    found = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(config, "_name_or_path", "")))
-    return found[1] if found else None
+    match = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(config, "_name_or_path", "")))
+    return match[1] if match else None
 
 
 def installed(package: str) -> str | None:
-    """The version of a package here."""
+    """Return the installed version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:

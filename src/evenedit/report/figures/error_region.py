@@ -8,8 +8,7 @@ from html import escape
 
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import format_number
-from evenedit.results.finding import ENSEMBLE, Finding
-from evenedit.results.results import ExplainedGap
+from evenedit.results.finding import ExplainedGap, Finding
 
 SIDE = 240.0
 """Width and height of the plotted square."""
@@ -29,13 +28,10 @@ class ErrorRegion:
 
 def error_region(index: Index, f: Finding) -> ErrorRegion | None:
     """Draw the region of a clear gap; None for other findings and where people checked the judges."""
-    if f.kind != "gap" or f.level != "clear" or f.rater != ENSEMBLE:
+    e = f.explained
+    if f.level != "clear" or f.factor is None or e is None or not e.misses:
         return None
-    same = (f.measure, f.editor, f.factor)
-    e = next((e for e in index.results.explained if (e.measure, e.editor, e.factor) == same), None)
-    if e is None or not e.misses:
-        return None
-    high, low = (index.group_name({e.factor: code}) for code in (e.highest, e.lowest))
+    high, low = (index.group_name({f.factor: code}) for code in (e.highest, e.lowest))
     labels = "" if e.labels is None else f" About {e.labels:,} edits of each group, rated by people, would settle it."
     caption = (
         "The dot: judges that never err, so that the gap is the editor's. In the shaded region they err so unequally "

@@ -21,13 +21,13 @@ def tip(text: str, query: str = "") -> str:
     return f"{TIP}{text}{CASES}{query}"
 
 
-def with_tips(svg: str) -> str:
+def add_tooltips(svg: str) -> str:
     """Return an SVG whose marks have a title, which a browser shows on hover, and the query of their cases."""
     pattern = rf'<g id="{TIP}([^"{CASES}]*){CASES}([^"]*)">'
     return re.sub(pattern, r'<g class="tip" data-cases="\2"><title>\1</title>', svg)
 
 
-def inlined(svg: str, id: str, alt: str, colours: dict[str, str], before: str) -> str:
+def inline_svg(svg: str, id: str, alt: str, colours: dict[str, str], before: str) -> str:
     """Return an SVG for a page: unique ids, no style attributes, `colours` replaced, and links that begin `before`."""
     root = fromstring(svg[svg.index("<svg") :])
     for parent in list(root.iter()):

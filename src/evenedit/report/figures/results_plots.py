@@ -12,38 +12,38 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
 from evenedit.protocol import factor
 from evenedit.protocol.measures import Measure
-from evenedit.report.figures.plots import BLUE, FAINT, GREEN, VERMILLION, dot, sheet
-from evenedit.report.render.index import MEASURED, RATES, group_name, name
+from evenedit.report.figures.base import BLUE, FAINT, GREEN, VERMILLION, dot, new_figure
+from evenedit.report.render.index import MEASURED, RATES, display_name, group_name
 from evenedit.results.results import Results
 
 COLOURS = (BLUE, VERMILLION, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
 SHAPES = "osD^vP"
-SHOWN = ("soft_erasure", "skin_lighter", "race_change")
+DEFAULT_RATES_PLOTTED = ("soft_erasure", "skin_lighter", "race_change")
 """The rates that are shown where none are named."""
 
 
 def gaps_plot(results: Results, rates: Sequence[str] | None = None) -> Figure:
     """Draw how far the groups of each factor are apart in each rate, with intervals: a panel for each factor."""
     chosen = list(rates) if rates else [r for r in (*RATES, *MEASURED) if _gaps(results, r)]
-    found = {rate: _gaps(results, rate) for rate in chosen}
-    for rate, several in found.items():
+    gaps = {rate: _gaps(results, rate) for rate in chosen}
+    for rate, several in gaps.items():
         if not several:
             raise EvenEditError(f"there is no gap of '{rate}' in these results; see to_frame('estimates')")
-    factors = [f for f in results.factors if any(f.name in e.group for several in found.values() for e in several)]
+    factors = [f for f in results.factors if any(f.name in e.group for several in gaps.values() for e in several)]
     if not factors:
         raise EvenEditError("these results have no gap between groups: no rate was estimated for two groups or more")
-    editors = [e for e in results.editors if any(e == g.editor for several in found.values() for g in several)]
-    with sheet(3.0 + 2.6 * len(factors), 1.1 + 0.2 * len(chosen) * (len(editors) + 1), _marked(results)) as figure:
+    editors = [e for e in results.editors if any(e == g.editor for several in gaps.values() for g in several)]
+    with new_figure(3.0 + 2.6 * len(factors), 1.1 + 0.2 * len(chosen) * (len(editors) + 1), _marked(results)) as figure:
         axes = figure.subplots(1, len(factors), sharey=True, sharex=True, squeeze=False)[0]
         for ax, by in zip(axes, factors, strict=True):
-            for row, several in enumerate(found.values()):
+            for row, several in enumerate(gaps.values()):
                 for number, editor in enumerate(editors):
                     e = next((g for g in several if g.editor == editor and by.name in g.group), None)
                     y = row + _offset(number, len(editors))
                     _draw(ax, y, e, number)
             ax.axvline(0, color=FAINT, linewidth=1)
             ax.set_title(f"Gap over {by.title.lower() if by.title.lower() == by.name else by.title}")
-            ax.set_yticks(range(len(chosen)), [name(r) for r in chosen])
+            ax.set_yticks(range(len(chosen)), [display_name(r) for r in chosen])
             _finish(ax, len(chosen))
         _legend(figure, editors)
         return figure
@@ -63,21 +63,21 @@ def rates_plot(
             known = ", ".join(results.editors)
             raise EvenEditError(f"there is no editor '{editor}' in these results; they have: {known}")
     every = (*RATES, *(rate for rate in MEASURED if results.to_frame("measured")["measure"].eq(f"rate.{rate}").any()))
-    chosen = list(rates) if rates else [r for r in SHOWN if _rates(results, r, by, lines)]
+    chosen = list(rates) if rates else [r for r in DEFAULT_RATES_PLOTTED if _rates(results, r, by, lines)]
     chosen = chosen or [r for r in every if _rates(results, r, by, lines)]
     levels = [c for c in over.codes if any(_rate(results, r, by, c, e) for r in chosen for e in lines)]
     absent = [r for r in chosen if not _rates(results, r, by, lines)]
     if absent or not levels:
         known = ", ".join(r for r in every if _rates(results, r, by, lines)) or "none"
         raise EvenEditError(f"there is no rate {', '.join(absent)} by {by} in these results; there are: {known}")
-    with sheet(2.2 + 2.4 * len(chosen), 1.2 + 0.2 * len(levels) * (len(lines) + 1), _marked(results)) as figure:
+    with new_figure(2.2 + 2.4 * len(chosen), 1.2 + 0.2 * len(levels) * (len(lines) + 1), _marked(results)) as figure:
         axes = figure.subplots(1, len(chosen), sharey=True, squeeze=False)[0]
         for ax, rate in zip(axes, chosen, strict=True):
             for row, code in enumerate(levels):
                 for number, editor in enumerate(lines):
                     e = _rate(results, rate, by, code, editor)
                     _draw(ax, row + _offset(number, len(lines)), e, number)
-            ax.set_title(name(rate))
+            ax.set_title(display_name(rate))
             ax.set_yticks(range(len(levels)), [group_name({by: code}, results.factors) for code in levels])
             _finish(ax, len(levels))
         _legend(figure, lines)
@@ -85,13 +85,13 @@ def rates_plot(
 
 
 def _gaps(results: Results, rate: str) -> list[Estimate]:
-    """The gaps of a rate in the diagnosis, those of instruments included."""
-    found = [
+    """Return the gaps of a rate in the diagnosis, including those of instruments."""
+    estimates = [
         results.find(Measure.gap(rate), editor=editor, group={f.name: "*"})
         for editor in results.editors
         for f in results.factors
     ]
-    return [e for e in found if e is not None and e.value is not None]
+    return [e for e in estimates if e is not None and e.value is not None]
 
 
 def _rate(results: Results, rate: str, by: str, code: str, editor: str) -> Estimate | None:
@@ -100,7 +100,7 @@ def _rate(results: Results, rate: str, by: str, code: str, editor: str) -> Estim
 
 
 def _rates(results: Results, rate: str, by: str, editors: Sequence[str]) -> bool:
-    """Whether there is any estimate of a rate by this factor."""
+    """Return whether there is any estimate of a rate by this factor."""
     codes = factor(by, results.factors).codes
     return any(_rate(results, rate, by, code, editor) for editor in editors for code in codes)
 
@@ -112,7 +112,7 @@ def _draw(ax: Any, y: float, e: Estimate | None, number: int) -> None:
 
 
 def _offset(number: int, count: int) -> float:
-    """Where an editor's mark stands within its row."""
+    """Return the vertical offset of an editor's mark within its row."""
     return 0.0 if count == 1 else 0.7 * (number / (count - 1) - 0.5)
 
 
@@ -127,7 +127,7 @@ def _legend(figure: Figure, editors: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=SHAPES[n % len(SHAPES)], label=name(e))
+        Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=SHAPES[n % len(SHAPES)], label=display_name(e))
         for n, e in enumerate(editors)
     ]
     figure.legend(handles=marks, loc="outside lower left", ncols=2, frameon=False)

@@ -7,11 +7,20 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from evenedit.core.records import Condition
+from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
+from evenedit.report.figures.base import (
+    BLUE,
+    FAINT,
+    HOLLOW,
+    INK,
+    VERMILLION,
+    Drawing,
+    new_figure,
+    query_of,
+)
 from evenedit.report.figures.inline import tip
-from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, FigureFile, picture, query_of, sheet
-from evenedit.report.render.index import ALPHA, Index, name
+from evenedit.report.render.index import ALPHA, Index, display_name
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import format_number
 from evenedit.results.results import Multiverse, Specification
@@ -23,19 +32,19 @@ LETTERS = 92
 """Letters that fit into one line above all panels."""
 
 
-def specification_curve(index: Index) -> FigureFile | None:
+def specification_curve(index: Index) -> Drawing | None:
     """Draw for every editor its clearest gap under every specification."""
-    shown = clearest(index)[:MOST]
-    if not shown:
+    multiverses = clearest(index)[:MOST]
+    if not multiverses:
         return None
-    lines = _lines(shown)
-    with sheet(8.6, 2.6 + 0.19 * len(lines), bool(index.results.simulated)) as figure:
+    lines = _lines(multiverses)
+    with new_figure(8.6, 2.6 + 0.19 * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(
-            2, len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=[2.0, 0.19 * len(lines)]
+            2, len(multiverses), sharex="col", sharey="row", squeeze=False, height_ratios=[2.0, 0.19 * len(lines)]
         )
-        for column, m in enumerate(shown):
+        for column, m in enumerate(multiverses):
             ordered = sorted((s for s in m.specifications if s.value is not None), key=_value)
-            _curve(index, axes[0][column], ordered, m, len(shown))
+            _curve(index, axes[0][column], ordered, m, len(multiverses))
             _dots(axes[1][column], ordered, lines)
         axes[0][0].set_ylabel("percentage points")
         axes[1][0].set_yticks(range(len(lines)), [label for _, _, label in lines], fontsize=8)
@@ -44,10 +53,9 @@ def specification_curve(index: Index) -> FigureFile | None:
         axes[0][0].plot([], [], "o", color=BLUE, markersize=4, markerfacecolor=HOLLOW, label="p ≥ 0.05")
         axes[0][0].plot([], [], "D", color=VERMILLION, markersize=5, markerfacecolor="none", label="this report")
         figure.legend(loc="outside lower right", ncols=3, frameon=False)
-        alt = " ".join(f"{m.editor}: {sentence(index, m)}" for m in shown)
-        return picture(
+        alt = " ".join(f"{m.editor}: {sentence(index, m)}" for m in multiverses)
+        return Drawing(
             figure,
-            index,
             "figure_multiverse",
             "Specification curve",
             "For every editor its clearest gap under every reading of the scores, sorted by size: above, the rate of "
@@ -58,11 +66,11 @@ def specification_curve(index: Index) -> FigureFile | None:
 
 def clearest(index: Index) -> list[Multiverse]:
     """Return each editor's gap with the smallest adjusted p, the largest among equals; none if no group differs."""
-    tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == Condition.BASELINE}
+    tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == ConditionKind.BASELINE}
     best: dict[str, Multiverse] = {}
     for m in sorted(
         (m for m in index.results.multiverse if (m.editor, m.measure, m.factor) in tests and m.highest != m.lowest),
-        key=lambda m: (tests[m.editor, m.measure, m.factor].p_family, -tests[m.editor, m.measure, m.factor].value),
+        key=lambda m: (tests[m.editor, m.measure, m.factor].p_editor, -tests[m.editor, m.measure, m.factor].value),
     ):
         best.setdefault(m.editor, m)
     return [best[e] for e in index.editors("diagnosis") if e in best]
@@ -78,7 +86,8 @@ def sentence(index: Index, m: Multiverse) -> str:
     ends += [f"the order is reversed in {turned}"] if (turned := sum(v < 0 for v in values)) else []
     ends += [f"a group has no score in {none}"] if (none := count - len(values)) else []
     return (
-        f"{name(Measure(m.measure).name)} by {index.noun(m.factor)} under {count} readings of the same scores: "
+        f"{display_name(Measure(m.measure).name)} by {index.factor_noun(m.factor)} under {count} readings of the same "
+        "scores: "
         f"{', '.join(ends)}; p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
     )
 
@@ -87,16 +96,16 @@ def _value(s: Specification) -> float:
     return s.value or 0.0
 
 
-def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
-    """The choices that occur, each as kind, value and label."""
-    found: dict[tuple[str, str], str] = {}
+def _lines(multiverses: list[Multiverse]) -> list[tuple[str, str, str]]:
+    """Return the choices that occur, each as kind, value and label."""
+    labels: dict[tuple[str, str], str] = {}
     for choice in CHOICES:
-        values = {getattr(s, choice) for m in shown for s in m.specifications}
+        values = {getattr(s, choice) for m in multiverses for s in m.specifications}
         for value in sorted(values):
-            words = f"exclude {value}" if choice == "exclusion" and value != "none" else name(value)
+            words = f"exclude {value}" if choice == "exclusion" and value != "none" else display_name(value)
             words = {"none": "exclude nothing"}.get(value, words) if choice == "exclusion" else words
-            found[choice, value] = f"ensemble: {value}" if choice == "ensemble" else words
-    return [(choice, value, label) for (choice, value), label in found.items()]
+            labels[choice, value] = f"ensemble: {value}" if choice == "ensemble" else words
+    return [(choice, value, label) for (choice, value), label in labels.items()]
 
 
 def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
@@ -108,10 +117,21 @@ def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, p
         values = [100 * _value(ordered[x]) for x in at]
         face = BLUE if filled else HOLLOW
         ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face, gid=gid)
-    own = [x for x, s in enumerate(ordered) if s.is_default]
-    ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
+    default = [x for x, s in enumerate(ordered) if s.is_default]
+    ax.plot(
+        default,
+        [100 * _value(ordered[x]) for x in default],
+        "D",
+        markersize=6.5,
+        color=VERMILLION,
+        markerfacecolor="none",
+    )
     highest, lowest = (index.level_name(m.factor, code) for code in (m.highest, m.lowest))
-    title = (m.editor, f"{name(Measure(m.measure).name)} by {index.noun(m.factor)}:", f"{highest} − {lowest}")
+    title = (
+        m.editor,
+        f"{display_name(Measure(m.measure).name)} by {index.factor_noun(m.factor)}:",
+        f"{highest} − {lowest}",
+    )
     lines = [line for part in title for line in textwrap.wrap(part, LETTERS // panels)]
     ax.set_title("\n".join(lines), fontsize=8.5)
     ax.grid(axis="y")

@@ -61,11 +61,11 @@ class CaseList:
     """The text of each prompt."""
     scores: Sequence[str]
     """The fields that are scores."""
-    shown: Sequence[str]
+    printed: Sequence[str]
     """The numbers that are printed with a case."""
 
     def to_json(self) -> str:
-        """The list for the page: compact, and safe inside a script element."""
+        """Serialise the list for the page: compact, and safe inside a script element."""
         data = {
             "ids": list(self.ids),
             "fields": [
@@ -81,7 +81,7 @@ class CaseList:
             "reasons": dict(self.reasons),
             "prompts": dict(self.prompts),
             "scores": list(self.scores),
-            "shown": list(self.shown),
+            "printed": list(self.printed),
         }
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         return text.replace("</", "<\\/").replace("<!", "<\\u0021")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.protocol import QUESTIONS
 from evenedit.report.render.html import thumbnail
-from evenedit.report.render.index import Index, name
-from evenedit.report.render.table import NOTHING
+from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.table import DASH
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,7 +38,7 @@ class ExampleCase:
 
 
 def example_card(index: Index, example: ExampleCase, seen: dict[str, str]) -> dict[str, Any]:
-    """An example ready for a template: its pictures as data URIs, its scores in words."""
+    """Prepare an example for a template: pictures as data URIs, scores in words."""
     return {
         **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note", "id", "readings")},
         "group": index.group_name(example.group),
@@ -49,15 +49,15 @@ def example_card(index: Index, example: ExampleCase, seen: dict[str, str]) -> di
 
 
 def _notable(example: ExampleCase) -> list[tuple[str, int]]:
-    """The scores that tell of a change of the person, or of a request that was not fulfilled."""
+    """Return the scores that show a change of the person or an unfulfilled request."""
     calm = {"two": 3, "one": 1, "quality": 5}
     scored = ((q, value) for q, value in example.scores.items() if value is not None and q in QUESTIONS)
     return [(q, value) for q, value in scored if value != calm.get(QUESTIONS[q].sided, value)]
 
 
 def _score(question: str, value: int | None) -> tuple[str, str, str]:
-    """The title of a question, the score and the rubric's label of the score."""
+    """Return the title of a question, the score and the rubric's label of the score."""
     known = QUESTIONS.get(question)
     if known is None or value is None or not 1 <= value <= len(known.labels):
-        return name(question), NOTHING if value is None else str(value), "no score" if value is None else ""
+        return display_name(question), DASH if value is None else str(value), "no score" if value is None else ""
     return known.title, str(value), known.labels[value - 1]

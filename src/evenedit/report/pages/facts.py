@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, name
-from evenedit.report.render.table import NOTHING
+from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.table import DASH
 from evenedit.results.words import count
 
 AGING = "aging_accuracy"
 """The question that takes the place of age change where a prompt asks for another age."""
 
 
-def asked(index: Index) -> list[tuple[str, str]]:
-    """The facts of the audit, from the results themselves."""
+def study_facts(index: Index) -> list[tuple[str, str]]:
+    """Return the facts of the audit that the results contain."""
     results = index.results
     arms = {k.split(".", 1)[1]: n for k, n in results.counts.items() if k.startswith("edits.")}
     faces = max((t.faces for t in results.tests), default=None)
@@ -33,21 +33,23 @@ def asked(index: Index) -> list[tuple[str, str]]:
         ("Instruments", ", ".join(index.instruments)),
         (
             "Rates",
-            ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
+            ", ".join(f"{display_name(r).lower()} {rule}" for r, rule in index.thresholds.items())
+            if index.rated
+            else "",
         ),
     ]
     return [(term, text) for term, text in facts if text]
 
 
 def facts_of(mapping: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The entries of a mapping in words."""
+    """Format the entries of a mapping in words."""
     return [(key.replace("_", " ").capitalize(), _plain(value)) for key, value in mapping.items()]
 
 
 def _plain(value: Any) -> str:
     match value:
         case None:
-            return NOTHING
+            return DASH
         case bool():
             return "yes" if value else "no"
         case int():
@@ -55,15 +57,15 @@ def _plain(value: Any) -> str:
         case str():
             return value
         case Mapping():
-            return "; ".join(f"{k}: {_plain(v)}" for k, v in value.items()) or NOTHING
+            return "; ".join(f"{k}: {_plain(v)}" for k, v in value.items()) or DASH
         case Sequence():
-            return ", ".join(map(_plain, value)) or NOTHING
+            return ", ".join(map(_plain, value)) or DASH
         case _:
             return str(value)
 
 
 def limits(index: Index) -> Iterator[str]:
-    """The limits of the findings that apply to these data."""
+    """Yield the limits of the findings that apply to these data."""
     results = index.results
     if results.simulated:
         yield (
@@ -75,9 +77,9 @@ def limits(index: Index) -> Iterator[str]:
     for f in index.factors:
         cells *= max(len(index.levels(f.name)), 1)
     if 0 < faces <= cells:
-        there = "There is one face" if faces == 1 else f"There are {faces:,} faces"
+        faces_clause = "There is one face" if faces == 1 else f"There are {faces:,} faces"
         yield (
-            f"{there} for {count(cells, 'combination')} of labels, so each group rests on few people. "
+            f"{faces_clause} for {count(cells, 'combination')} of labels, so each group rests on few people. "
             "Intervals and tests treat faces as the unit, but an intersection of labels may be one person."
         )
     yield (

@@ -9,18 +9,18 @@ from typing import Any
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS, Factor
-from evenedit.report.figures.plots import BLUE, FAINT, FigureFile, dot, picture, sheet
+from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, new_figure, render_figure
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import ALPHA, Index, excludes, name
+from evenedit.report.render.index import ALPHA, Index, display_name, interval_excludes
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
 from evenedit.report.text.summary import Certainty, Sentence
-from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift, ShiftTest
+from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, JudgeShiftTest, Moved, Shift
 from evenedit.results.results import Results
 
 PAGE = "check.html"
 MEASURES = {"mean": "mean shift", "changed": "share changed"}
-ASKED = {
+VARIANT_TEXT = {
     "again": "Asked the same again",
     "since": "Compared with its answers in the study",
     "labels": "Given the labels of the source",
@@ -37,15 +37,14 @@ def write_check(check: JudgeCheck, out: Path, *, title: str, factors: tuple[Fact
     index = Index(Results(check.provenance, check.rules, estimates=(), factors=factors, simulated=check.simulated))
     built = [_moves(check, index), _groups(check, index), _tests(check, index), _calls(check, index)]
     tables = {table.id: table for table in built if table is not None}
-    figure = _figure(check, index)
+    drawing = _figure(check, index)
+    figure = None if drawing is None else render_figure(drawing, bool(check.simulated))
     files: dict[str, bytes] = {"check.json": check.to_json().encode()}
     for table in tables.values():
         files[f"tables/{table.id}.csv"] = table.to_csv().encode()
         files[f"tables/{table.id}.tex"] = table.to_latex().encode()
     if figure is not None:
-        files[f"figures/{figure.id}.svg"] = figure.svg.encode()
-        files[f"figures/{figure.id}.pdf"] = figure.pdf
-        files[f"figures/{figure.id}.png"] = figure.png
+        files |= figure.files()
     files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be written
     for path, content in files.items():
         put(out / path, content)
@@ -81,11 +80,11 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
 
 
 def _judges(check: JudgeCheck) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(a.judge for a in check.asked))
+    return tuple(dict.fromkeys(a.judge for a in check.calls))
 
 
-def _whole(check: JudgeCheck, judge: str, comparison: str) -> list[Shift]:
-    """The shifts of everybody, in the order of the questions."""
+def _overall_shifts(check: JudgeCheck, judge: str, comparison: str) -> list[Shift]:
+    """Return the shifts over everybody, in the order of the questions."""
     return [s for s in check.shifts if (s.judge, s.comparison) == (judge, comparison) and not s.group and s.n]
 
 
@@ -101,13 +100,13 @@ def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Numb
 
 def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence]:
     """Sentences on how far a judge's answers change, each with its certainty."""
-    repeats = _whole(check, judge, "again")
+    repeats, intro = _overall_shifts(check, judge, "again"), VARIANT_TEXT["again"]
     if repeats and not any(map(_changed, repeats)):
-        yield Sentence(f"{ASKED['again']}, it changed none of its answers.", "observed", judge)
+        yield Sentence(f"{intro}, it changed none of its answers.", "observed", judge)
     elif repeats:
         most, least = max(repeats, key=_changed), min(repeats, key=_changed)
         two = max(repeats, key=lambda s: s.changed_two.value or 0.0)
-        words = f"{ASKED['again']}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
+        words = f"{intro}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
         words += f"({_title(most)}) of its answers"
         words += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
         yield Sentence(words, "observed", judge)
@@ -115,16 +114,16 @@ def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence
         yield from _shifted(check, index, judge, comparison)
     colourless = [s for q in BY_COLOUR if (s := check.find(judge, "grey", q)) is not None and s.n]
     if colourless:
-        kept = " and ".join(f"{_share(s.changed, kept=True)} of its {_title(s)} scores" for s in colourless)
-        again = [check.find(judge, "again", s.question) for s in colourless]
-        usual = " and ".join(_share(s.changed, kept=True) for s in again if s is not None and s.n)
+        unchanged = " and ".join(f"{_share(s.changed, complement=True)} of its {_title(s)} scores" for s in colourless)
+        repeated = [check.find(judge, "again", s.question) for s in colourless]
+        usual = " and ".join(_share(s.changed, complement=True) for s in repeated if s is not None and s.n)
         yield Sentence(
-            f"Without colour it kept {kept}" + (f" (asked again with colour: {usual})." if usual else "."),
+            f"Without colour it kept {unchanged}" + (f" (asked again with colour: {usual})." if usual else "."),
             "observed",
             judge,
         )
-    lost = sum(a.refused + a.unparseable + a.failed for a in check.asked if a.judge == judge and a.variant != STUDY)
-    waiting = sum(a.not_asked for a in check.asked if a.judge == judge and a.variant != STUDY)
+    lost = sum(a.refused + a.unparseable + a.failed for a in check.calls if a.judge == judge and a.variant != STUDY)
+    waiting = sum(a.not_asked for a in check.calls if a.judge == judge and a.variant != STUDY)
     if lost:
         yield Sentence(
             f"{lost:,} of its calls in this check returned no scores; see the calls below.", "caution", judge
@@ -136,25 +135,25 @@ def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence
 def _shifted(check: JudgeCheck, index: Index, judge: str, comparison: str) -> Iterator[Sentence]:
     """Sentences on one comparison: shifts over everybody, then gaps between groups."""
     tests = [t for t in check.tests if (t.judge, t.comparison) == (judge, comparison)]
-    everybody = {t.question: t for t in tests if t.factor is None}
+    overall = {t.question: t for t in tests if t.factor is None}
     graded: dict[Certainty, list[Shift]] = {"clear": [], "suggestive": []}
-    shifts = _whole(check, judge, comparison)
+    shifts = _overall_shifts(check, judge, comparison)
     for shift in shifts:
-        grade = _grade(everybody.get(shift.question), shift.mean)
+        grade = _grade(overall.get(shift.question), shift.mean)
         if grade != "none":
             graded[grade].append(shift)
-    for certainty, found in graded.items():
-        if found:
-            moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in found)
-            yield Sentence(f"{ASKED[comparison]}, it moved {moved} on average.", certainty, judge)
+    for certainty, shifts_of_grade in graded.items():
+        if shifts_of_grade:
+            moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in shifts_of_grade)
+            yield Sentence(f"{VARIANT_TEXT[comparison]}, it moved {moved} on average.", certainty, judge)
     if shifts and not any(map(_changed, shifts)):
-        yield Sentence(f"{ASKED[comparison]}, it changed none of its answers.", "none", judge)
+        yield Sentence(f"{VARIANT_TEXT[comparison]}, it changed none of its answers.", "none", judge)
     elif shifts and not any(graded.values()):
         widest = [
             max(abs(s.mean.low), abs(s.mean.high)) for s in shifts if s.mean.low is not None and s.mean.high is not None
         ]
         limit = f"; the intervals still allow {format_number(max(widest), 'score')} points" if widest else ""
-        yield Sentence(f"{ASKED[comparison]}, no average shift is shown{limit}.", "none", judge)
+        yield Sentence(f"{VARIANT_TEXT[comparison]}, no average shift is shown{limit}.", "none", judge)
     for test in tests:
         if test.factor and test.highest and test.p_holm < ALPHA:
             high, low = (
@@ -167,18 +166,18 @@ def _shifted(check: JudgeCheck, index: Index, judge: str, comparison: str) -> It
             ]
             what = "average shift" if test.measure == "mean" else "share of changed answers"
             yield Sentence(
-                f"{ASKED[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by "
-                f"{index.noun(test.factor)}: {' but '.join(ends)}.",
+                f"{VARIANT_TEXT[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by "
+                f"{index.factor_noun(test.factor)}: {' but '.join(ends)}.",
                 "clear",
                 judge,
             )
 
 
-def _grade(test: ShiftTest | None, moved: Moved) -> Certainty:
+def _grade(test: JudgeShiftTest | None, moved: Moved) -> Certainty:
     """Clear: p after Holm, and the interval excludes no shift. Suggestive: p alone."""
     if test is None or test.p >= ALPHA:
         return "none"
-    return "clear" if test.p_holm < ALPHA and excludes(moved.low, moved.high) else "suggestive"
+    return "clear" if test.p_holm < ALPHA and interval_excludes(moved.low, moved.high) else "suggestive"
 
 
 def _changed(shift: Shift) -> float:
@@ -189,14 +188,14 @@ def _title(shift: Shift) -> str:
     return QUESTIONS[shift.question].title.lower()
 
 
-def _share(moved: Moved, *, kept: bool = False) -> str:
+def _share(moved: Moved, *, complement: bool = False) -> str:
     value = moved.value
-    return format_number(1 - value if kept and value is not None else value, "share")
+    return format_number(1 - value if complement and value is not None else value, "share")
 
 
 def _points(moved: Moved) -> str:
     number = _number(moved, "change")
-    return f"{number.shown} {number.interval}".strip()
+    return f"{number.formatted} {number.interval}".strip()
 
 
 # -- tables ----------------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def _calls(check: JudgeCheck, index: Index) -> Table | None:
                 *(a.judge, titles[a.variant], a.scored, a.refused, a.unparseable, a.failed, a.not_asked),
                 ", ".join(f"{model} ({n:,})" for model, n in a.models.items()) or "none",
             )
-            for a in check.asked
+            for a in check.calls
         ],
     )
 
@@ -326,17 +325,17 @@ def _calls(check: JudgeCheck, index: Index) -> Table | None:
 # -- figure ----------------------------------------------------------------------------------------------------
 
 
-def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
+def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
     """Mean shifts with intervals: comparisons below one another, judges side by side."""
     judges = _judges(check)
-    places = {(j, c): _whole(check, j, c) for j in judges for c in COMPARED}
+    places = {(j, c): _overall_shifts(check, j, c) for j in judges for c in COMPARED}
     comparisons = [c for c in COMPARED if any(places[j, c] for j in judges)]
     if not comparisons:
         return None
-    questions = [q for q in QUESTIONS if any(s.question == q for found in places.values() for s in found)]
+    questions = [q for q in QUESTIONS if any(s.question == q for shifts in places.values() for s in shifts)]
     tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
-    shown = []
-    with sheet(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
+    clear_shifts = []
+    with new_figure(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
         axes = figure.subplots(len(comparisons), len(judges), sharex=True, sharey=True, squeeze=False)
         for row, comparison in enumerate(comparisons):
             for column, judge in enumerate(judges):
@@ -354,17 +353,16 @@ def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
                         filled=clear,
                     )
                     if clear:
-                        shown.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
-                ax.set_title(f"{judge}\n{name(comparison)}" if row == 0 else name(comparison))
+                        clear_shifts.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
+                ax.set_title(f"{judge}\n{display_name(comparison)}" if row == 0 else display_name(comparison))
                 _scale(ax, questions)
-        return picture(
+        return Drawing(
             figure,
-            index,
             "figure_moves",
             "Shifts of each judge's scores",
             f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: clear. "
             "Right of the line: higher scores than before.",
-            "Mean shifts by judge, way of asking and question. " + (" ".join(shown[:12]) or "None is clear."),
+            "Mean shifts by judge, way of asking and question. " + (" ".join(clear_shifts[:12]) or "None is clear."),
         )
 
 

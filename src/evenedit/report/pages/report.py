@@ -24,20 +24,20 @@ from evenedit.report.contents import (
     appendix_sections,
     front_sections,
 )
+from evenedit.report.figures.base import FORMATS, FigureFile
 from evenedit.report.figures.error_region import error_region
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
-from evenedit.report.figures.plots import FigureFile
 from evenedit.report.pages.cases import PAGE, PICTURES, CaseBundle, cases_page
 from evenedit.report.pages.example import ExampleCase, example_card
-from evenedit.report.pages.facts import asked, facts_of, limits
-from evenedit.report.pages.verdicts import (
+from evenedit.report.pages.facts import facts_of, limits, study_facts
+from evenedit.report.pages.findings import (
     LEVELS,
     ShownFinding,
     carriers,
+    editor_cards,
     finding_cards,
     finding_facts,
     shown_findings,
-    verdict_cards,
 )
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Index
@@ -47,6 +47,7 @@ from evenedit.report.text.contradictions import CONTRADICTIONS
 from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.report.text.vlm_human import FILE, vlm_human_agreement
+from evenedit.results.long_lists import FOLDER as ROWS
 from evenedit.results.results import Results
 
 BYTES_OF_EXAMPLES = 10_000_000
@@ -74,7 +75,7 @@ class ReportParts:
     cases: CaseBundle | None
 
     def show(self, request_id: str) -> ExampleCase | None:
-        """A case with its pictures, where there are any."""
+        """Return a case with its pictures, if there are any."""
         return None if self.cases is None else self.cases.show(request_id)
 
 
@@ -97,7 +98,7 @@ def write_report(
     """
     index = Index(results)
     tables = all_tables(index)
-    files: dict[str, bytes] = {"results.json": results.to_json().encode()}
+    files = results.to_files()
     if (both := vlm_human_agreement(results)) is not None:
         files[FILE] = both.encode()
     for table in tables.values():
@@ -109,9 +110,7 @@ def write_report(
     files |= {path: text.encode() for path, (_, text) in texts.items()}
     drawn = figures() if figures else all_figures(index)
     for figure in drawn.values():
-        files[f"figures/{figure.id}.svg"] = figure.svg.encode()
-        files[f"figures/{figure.id}.pdf"] = figure.pdf
-        files[f"figures/{figure.id}.png"] = figure.png
+        files |= figure.files()
     parts = ReportParts(index, title, study or {}, tables, drawn, photos, tuple(examples), texts, cases)
     seen: dict[str, str] = {}
     served = _pages(parts, CaseLinks(index, GALLERY), APP_FILES, seen) if app is not None else {}
@@ -131,28 +130,29 @@ def write_report(
 
 def _write_pictures(folder: Path, pictures: Iterable[tuple[str, bytes]]) -> None:
     """Write the pictures of the cases, and delete those of an earlier report that this one does not have."""
-    kept = set()
+    written = set()
     for name, content in pictures:
         if not _is_there(folder / name, content):
             put(folder / name, content)
-        kept.add(folder / name)
+        written.add(folder / name)
     for old in (*folder.glob("*.webp"), *folder.glob("full/*.png")):
-        if old not in kept:
+        if old not in written:
             old.unlink()
 
 
 def _is_there(file: Path, content: bytes) -> bool:
-    """Whether a file holds this already: to put thousands in the place of themselves takes seconds."""
+    """Return whether a file already has this content; rewriting thousands of files takes seconds."""
     return file.is_file() and file.stat().st_size == len(content) and file.read_bytes() == content
 
 
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
     """Delete tables, figures and pages of an earlier report that this one does not have."""
-    ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
-    ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "pdf", "png")]
-    ours += [f"figures/{id}.png" for id in PHOTO_FIGURES]
-    ours += [str(page.relative_to(out)) for page in out.glob("findings/*.html")]
-    for path in (*ours, FILE, PAGE, "human-evaluation.md", "human-evaluation.tex"):
+    paths = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
+    paths += [str(rows.relative_to(out)) for rows in out.glob(f"{ROWS}/*.csv")]
+    paths += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", *FORMATS)]
+    paths += [f"figures/{id}.png" for id in PHOTO_FIGURES]
+    paths += [str(page.relative_to(out)) for page in out.glob("findings/*.html")]
+    for path in (*paths, FILE, PAGE, "human-evaluation.md", "human-evaluation.tex"):
         if path not in files:
             (out / path).unlink(missing_ok=True)
 
@@ -162,7 +162,7 @@ def _simulated(parts: ReportParts) -> str:
 
 
 def _pages(parts: ReportParts, links: CaseLinks, files: str, seen: dict[str, str]) -> dict[str, str]:
-    """Every page by its path; `files` is the address of the report's files, `seen` the pictures made so far."""
+    """Yield every page by its path; `files` is the address of the report's files, `seen` the pictures made so far."""
     findings = shown_findings(parts.index, links)
     common = _common(parts, links, files, findings)
     front = front_sections({*parts.tables, *parts.figures, *parts.photos}, rated=parts.index.rated)
@@ -174,7 +174,7 @@ def _pages(parts: ReportParts, links: CaseLinks, files: str, seen: dict[str, str
 
 
 def _common(parts: ReportParts, links: CaseLinks, files: str, findings: list[ShownFinding]) -> dict[str, Any]:
-    """What every page needs."""
+    """Return the template variables that every page needs."""
     return {
         "title": parts.title,
         "results": parts.index.results,
@@ -184,15 +184,15 @@ def _common(parts: ReportParts, links: CaseLinks, files: str, findings: list[Sho
         "link": links,
         "files": files,
         "served": links.before == GALLERY,
-        "asked": asked(parts.index),
+        "asked": study_facts(parts.index),
         "limits": list(limits(parts.index)),
         "findings": findings,
     }
 
 
-def _drawn(parts: ReportParts, shown: Iterable[Section], before: str) -> dict[str, Any]:
-    """The tables, figures and photo figures of some sections, ready for a template."""
-    ids = {id for section in shown for id in (*section.shown, *section.folded)}
+def _drawn(parts: ReportParts, sections: Iterable[Section], before: str) -> dict[str, Any]:
+    """Return the tables, figures and photo figures of some sections, ready for a template."""
+    ids = {id for section in sections for id in (*section.visible, *section.folded)}
     return {
         "tables": {id: table for id, table in parts.tables.items() if id in ids},
         "figures": {id: (f, Markup(f.inline(before))) for id, f in parts.figures.items() if id in ids},
@@ -207,8 +207,8 @@ def _front(
     seen: dict[str, str],
     common: dict[str, Any],
 ) -> str:
-    cards = list(verdict_cards(parts.index, findings, parts.show, seen))
-    on_cards = {s.number for card in cards for s in card.found}
+    cards = list(editor_cards(parts.index, findings, parts.show, seen))
+    on_cards = {s.number for card in cards for s in card.findings}
     return render(
         "report.html",
         **common,
@@ -273,7 +273,7 @@ def _finding_pages(
     seen: dict[str, str],
     common: dict[str, Any],
 ) -> Iterator[tuple[str, str]]:
-    """Each finding as a page that can be shared: its sentence, pictures, numbers and limits."""
+    """Yield one shareable page per finding: its sentence, pictures, numbers and limits."""
     up = "" if links.before in ("", GALLERY) else "../"
     own_links = CaseLinks(parts.index, up + links.before)
     for s in findings:

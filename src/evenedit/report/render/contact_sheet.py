@@ -33,27 +33,27 @@ class SheetRow:
 
 
 def collage(columns: Sequence[str], rows: Sequence[SheetRow], *, simulated: bool, side: int = 256) -> Image.Image:
-    """Rows under named columns; each picture is fitted into a square of `side` pixels, never cut or stretched."""
+    """Draw rows under named columns; each picture is fitted into a square of `side` pixels without cropping."""
     size, gap = max(11, side // 13), round(side * GAP)
     font = _font(size)
-    beside = round(side * 0.55) + gap if any(row.name for row in rows) else 0
+    margin = round(side * 0.55) + gap if any(row.name for row in rows) else 0
     heads = [list(_wrapped(text, font, side)) for text in columns]
     captions = [[list(_wrapped(cell.caption, font, side)) for cell in row.cells] for row in rows]
     line = round(size * 1.3)
     above = line * (max(map(len, heads), default=0) + simulated) + gap
     heights = [side + line * max(map(len, lines), default=0) + gap for lines in captions]
-    sheet = Image.new("RGB", (beside + len(columns) * (side + gap) + gap, above + sum(heights) + gap), "white")
+    sheet = Image.new("RGB", (margin + len(columns) * (side + gap) + gap, above + sum(heights) + gap), "white")
     draw = ImageDraw.Draw(sheet)
     if simulated:
         draw.text((gap, gap // 2), "SIMULATED", MARK, font)
     for at, words in enumerate(heads):
-        _write(draw, words, beside + gap + at * (side + gap), above - line * len(words) - gap // 2, font, INK)
+        _write(draw, words, margin + gap + at * (side + gap), above - line * len(words) - gap // 2, font, INK)
     top = above
     for row, lines, height in zip(rows, captions, heights, strict=True):
-        names = list(_wrapped(row.name, font, beside - gap))
+        names = list(_wrapped(row.name, font, margin - gap))
         _write(draw, names, gap, top + (side - line * len(names)) // 2, font, INK)
         for at, (cell, words) in enumerate(zip(row.cells, lines, strict=True)):
-            left = beside + gap + at * (side + gap)
+            left = margin + gap + at * (side + gap)
             if cell.picture is None:
                 draw.rectangle((left, top, left + side - 1, top + side - 1), EMPTY)
             else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evenedit.core.images import write_whole
-from evenedit.report.render.index import name
+from evenedit.report.render.index import display_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -33,7 +33,7 @@ def render(template: str, **context: Any) -> str:
 
 @cache
 def _templates() -> Environment:
-    """The templates, each compiled once."""
+    """Load the templates; each is compiled once."""
     env = Environment(
         loader=PackageLoader("evenedit.report"),
         autoescape=True,
@@ -41,7 +41,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"name": name, "data_uri": _data_uri}
+    env.filters |= {"name": display_name, "data_uri": _data_uri}
     return env
 
 

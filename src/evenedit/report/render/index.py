@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal
 
-from evenedit.core.records import Condition, Estimate, Prompt, language_of
+from evenedit.core.records import ConditionKind, Estimate, Prompt, language_of
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import load_prompts
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
+from evenedit.results.words import factor_noun as factor_noun
 from evenedit.results.words import group_name as group_name
 from evenedit.results.words import listed as listed
-from evenedit.results.words import noun as noun
 from evenedit.results.words import plural as plural
 
 Grade = Literal["clear", "suggestive", "none"]
@@ -67,13 +67,13 @@ NAMES: dict[str, str] = {
     "diagnosis": "Diagnosis",
     "mitigation": "Mitigation",
     "stereotype": "Stereotype",
-    Condition.BASELINE: "Baseline",
-    Condition.FEATURE: "Feature prompt",
-    Condition.PLACEBO: "Placebo (other seed)",
-    Condition.FLOOR: "Null edit",
-    Condition.SWAPPED: "Pronoun swapped",
-    Condition.REVERSED: "Order reversed",
-    Condition.SWAPPED_REVERSED: "Pronoun swapped, order reversed",
+    ConditionKind.BASELINE: "Baseline",
+    ConditionKind.FEATURE: "Feature prompt",
+    ConditionKind.PLACEBO: "Placebo (other seed)",
+    ConditionKind.FLOOR: "Null edit",
+    ConditionKind.SWAPPED: "Pronoun swapped",
+    ConditionKind.REVERSED: "Order reversed",
+    ConditionKind.SWAPPED_REVERSED: "Pronoun swapped, order reversed",
     POOLED: "All editors",
     "everybody": "Everybody",
     "pool": "Pool",
@@ -99,7 +99,7 @@ PROMPT_LETTERS = 44
 
 @cache
 def _protocol_prompts() -> dict[str, Prompt]:
-    """The prompts of the protocol's own sets by id."""
+    """Return the prompts of the protocol's sets by id."""
     return {p.id: p for p in load_prompts("diagnostic")}
 
 
@@ -108,10 +108,10 @@ class Label:
     """A code with the words for it: CSV files have the code, pages and LaTeX have the words."""
 
     code: str
-    shown: str
+    text: str
 
 
-def name(code: str | None) -> str:
+def display_name(code: str | None) -> str:
     """Return the words for a code of the protocol; any other text is returned as it is, None means all editors."""
     if code is None:
         return NAMES[POOLED]
@@ -140,9 +140,9 @@ class Index:
         group: Mapping[str, str] | None = None,
         *,
         experiment: str = "diagnosis",
-        condition: str = Condition.BASELINE,
+        condition: str = ConditionKind.BASELINE,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates."""
+        """Return the estimate with exactly these coordinates."""
         return self._estimates.get(_key(measure, experiment, condition, editor, group or {}))
 
     def contrast(
@@ -152,13 +152,13 @@ class Index:
         group: Mapping[str, str],
         *,
         experiment: str = "diagnosis",
-        condition: str = Condition.BASELINE,
+        condition: str = ConditionKind.BASELINE,
     ) -> Contrast | None:
-        """The group's rate minus everybody else's."""
+        """Return the group's rate minus everybody else's."""
         return self._contrasts.get(_key(measure, experiment, condition, editor, group))
 
     def effect(self, question: str, editor: str | None) -> MitigationEffect | None:
-        """The effect of the feature prompt on everybody beyond the placebo."""
+        """Return the effect of the feature prompt on everybody beyond the placebo."""
         for e in self.results.mitigation:
             if (e.question, e.editor) == (question, editor) and not e.group:
                 return e
@@ -177,30 +177,30 @@ class Index:
         return self.results.factors[0]
 
     def factor(self, name: str) -> Factor:
-        """The factor called `name`; one that the study does not declare, such as the prompt, has no levels."""
+        """Return the factor called `name`; one that the study does not declare, such as the prompt, has no levels."""
         return next((f for f in self.factors if f.name == name), Factor.of(name, ()))
 
-    def noun(self, name: str) -> str:
-        """A factor as it stands inside a sentence."""
-        return noun(self.factor(name))
+    def factor_noun(self, name: str) -> str:
+        """Return the noun for a factor inside a sentence."""
+        return factor_noun(self.factor(name))
 
     @property
     def nouns(self) -> str:
         """All factors as a list in a sentence: "race, gender and age"."""
-        return listed([noun(f) for f in self.factors])
+        return listed([factor_noun(f) for f in self.factors])
 
     def level_name(self, factor: str, code: str) -> str:
-        """The title of a level."""
+        """Return the title of a level."""
         return self.factor(factor).titles.get(code, code)
 
     def group_name(self, group: Mapping[str, str]) -> str:
-        """A group in words."""
+        """Describe a group in words."""
         if PROMPT in group:
             group = {**group, PROMPT: self.prompt_name(group[PROMPT])}
         return group_name(group, self.factors)
 
     def prompt_name(self, code: str) -> str:
-        """A prompt in few words: its id with its name where it is one of the protocol's, else how its text begins."""
+        """Describe a prompt briefly: id and name for the protocol's prompts, else the beginning of its text."""
         text = self.results.prompts.get(code, "")
         known = _protocol_prompts().get(code)
         if known is not None and known.text == text and known.name not in ("", code):
@@ -208,36 +208,36 @@ class Index:
         return textwrap.shorten(text, PROMPT_LETTERS, placeholder=" …") or code
 
     def level_label(self, factor: str, code: str) -> Label:
-        """A level as a cell of a table that names the factor elsewhere."""
+        """Return a level as a table cell, in a table whose other column names the factor."""
         return Label(code, self.level_name(factor, code))
 
     def main_label(self, code: str) -> Label:
-        """A level of the main factor, or everybody, as a cell of a table."""
+        """Return a level of the main factor, or everybody, as a table cell."""
         return self.level_label(self.main.name, code) if code else Label("everybody", NAMES["everybody"])
 
     def group_label(self, group: Mapping[str, str]) -> Label:
-        """A group as a cell of a table."""
+        """Return a group as a table cell."""
         return Label(";".join(f"{factor}={code}" for factor, code in group.items()), self.group_name(group))
 
     def factor_label(self, name: str) -> Label:
-        """A factor as a cell of a table."""
+        """Return a factor as a table cell."""
         return Label(name, self.factor(name).title)
 
     def main_group(self, code: str) -> dict[str, str]:
-        """The group of a level of the main factor; everybody for an empty code."""
+        """Return the group of a level of the main factor; everybody for an empty code."""
         return {self.main.name: code} if code else {}
 
     def main_levels(self, experiment: str = "diagnosis") -> tuple[str, ...]:
-        """The levels of the main factor that occur, in its order."""
+        """Return the levels of the main factor that occur, in its order."""
         return self.levels(self.main.name, experiment)
 
     @cached_property
     def _editors(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, dict[str, None]] = {}
+        editors_by_experiment: dict[str, dict[str, None]] = {}
         for e in self.results.estimates:
             if e.editor is not None:
-                found.setdefault(e.experiment, {})[e.editor] = None
-        return {experiment: tuple(editors) for experiment, editors in found.items()}
+                editors_by_experiment.setdefault(e.experiment, {})[e.editor] = None
+        return {experiment: tuple(editors) for experiment, editors in editors_by_experiment.items()}
 
     def editors(self, experiment: str | None = None) -> tuple[str, ...]:
         """Editors in the order of the data, of one experiment or of all."""
@@ -250,35 +250,35 @@ class Index:
         return frozenset(e.experiment for e in self.results.estimates if e.editor is None)
 
     def lines(self, experiment: str) -> tuple[str | None, ...]:
-        """The editors, then None for all of them together unless they are simulated: the rows of a table."""
+        """Return the editors, then None for all of them pooled unless they are simulated: the rows of a table."""
         editors = self.editors(experiment)
         pooled = len(editors) > 1 and not self.results.simulated and experiment in self._pooled
         return (*editors, None) if pooled else editors
 
     @cached_property
     def _levels(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        found: dict[tuple[str, str], dict[str, None]] = {}
+        codes_by_factor: dict[tuple[str, str], dict[str, None]] = {}
         for e in self.results.estimates:
             if len(e.group) == 1:
                 ((factor, code),) = e.group.items()
                 if code not in ("", "*"):
-                    found.setdefault((e.experiment, factor), {})[code] = None
-        return {(e, f): self._ordered(f, codes) for (e, f), codes in found.items()}
+                    codes_by_factor.setdefault((e.experiment, factor), {})[code] = None
+        return {(e, f): self._ordered(f, codes) for (e, f), codes in codes_by_factor.items()}
 
     def _ordered(self, factor: str, codes: Sequence[str] | Mapping[str, None]) -> tuple[str, ...]:
         order = {code: at for at, code in enumerate(self.factor(factor).codes)}
         return tuple(sorted(codes, key=lambda code: order.get(code, len(order))))
 
     def levels(self, factor: str, experiment: str = "diagnosis") -> tuple[str, ...]:
-        """The levels of a factor that occur, in the factor's order."""
+        """Return the levels of a factor that occur, in the factor's order."""
         return self._levels.get((experiment, factor), ())
 
     def grouped(self, experiment: str = "diagnosis") -> tuple[str, ...]:
-        """The names of the factors that estimates are grouped by."""
+        """Return the names of the factors that estimates are grouped by."""
         return tuple(f.name for f in self.factors if (experiment, f.name) in self._levels)
 
     def conditions(self, experiment: str) -> frozenset[str]:
-        """The conditions that occur in an experiment."""
+        """Return the conditions that occur in an experiment."""
         return frozenset(e.condition for e in self.results.estimates if e.experiment == experiment)
 
     @cached_property
@@ -307,10 +307,10 @@ class Index:
     @cached_property
     def tests(self) -> dict[tuple[str | None, ...], GapTest]:
         """The first test at each place: experiment, condition, editor, factor and what is measured."""
-        found: dict[tuple[str | None, ...], GapTest] = {}
+        first: dict[tuple[str | None, ...], GapTest] = {}
         for t in self.results.tests:
-            found.setdefault((t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name), t)
-        return found
+            first.setdefault((t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name), t)
+        return first
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -329,8 +329,8 @@ class Index:
         return f"{100 * float(self.results.rules.get('confidence', 0.95)):g}%"
 
     def contrasts_of(self, test: GapTest) -> list[Contrast]:
-        """The contrasts of the test's factor: each of its groups against everybody else."""
-        found = (
+        """Return the contrasts of the test's factor: each of its groups against everybody else."""
+        contrasts = (
             self.contrast(
                 Measure.rate(Measure(test.measure).name),
                 test.editor,
@@ -340,18 +340,18 @@ class Index:
             )
             for code in self.levels(test.factor, test.experiment)
         )
-        return [c for c in found if c is not None]
+        return [c for c in contrasts if c is not None]
 
     def grade(self, test: GapTest) -> Grade:
         """As the findings have it; in results without them, clear: p after Holm and an extreme contrast excludes 0."""
         if test.level is not None:
             return test.level
         extremes = [c for c in self.contrasts_of(test) if c.group[test.factor] in (test.highest, test.lowest)]
-        if test.p_holm < ALPHA and any(excludes(c.low, c.high) for c in extremes):
+        if test.p_holm < ALPHA and any(interval_excludes(c.low, c.high) for c in extremes):
             return "clear"
         return "suggestive" if test.p < ALPHA else "none"
 
 
-def excludes(low: float | None, high: float | None, value: float = 0.0) -> bool:
+def interval_excludes(low: float | None, high: float | None, value: float = 0.0) -> bool:
     """Return whether there is an interval and `value` is outside of it."""
     return low is not None and high is not None and not low <= value <= high

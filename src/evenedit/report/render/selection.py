@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlencode
 
-from evenedit.core.records import Condition, Estimate
+from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import Rate
@@ -49,7 +49,7 @@ class Selection:
     measure: str = ""
     """Empty for all edits, whatever came of them."""
     experiment: str = "diagnosis"
-    condition: str = Condition.BASELINE
+    condition: str = ConditionKind.BASELINE
     editor: str | None = None
     group: Mapping[str, str] = field(default_factory=dict)
     rater: str | None = None
@@ -59,14 +59,14 @@ class Selection:
 
     @classmethod
     def of(cls, e: Estimate, rater: str | None = None) -> Selection:
-        """The edits behind an estimate: those that it counts, or all that it is over where it counts none."""
+        """Return the edits behind an estimate: those it counts, or all it is over if it counts none."""
         unasked = Measure(e.measure).kind == MeasureKind.SHIFT
-        measure = counted(e.measure, e.value, rater)
+        measure = count_query(e.measure, e.value, rater)
         return cls(measure, e.experiment, e.condition, e.editor, e.group, rater, unasked)
 
 
-def counted(measure: str, value: float | None, rater: str | None) -> str:
-    """What a number counts: of a shift the rate on the side it leans to; nothing where the number is 0 or missing."""
+def count_query(measure: str, value: float | None, rater: str | None) -> str:
+    """Return what a number counts: for a shift, the rate on its larger side; nothing if it is 0 or missing."""
     known = Measure(measure)
     if value and known.kind == MeasureKind.SHIFT and known.name in TWO_SIDED:
         side = TWO_SIDED[known.name][value < 0]
@@ -86,26 +86,26 @@ class CaseLinks:
         return bool(self.before)
 
     def __call__(self, selection: Selection | None) -> str:
-        """The address of a selection's cases; empty where there is none."""
+        """Return the address of a selection's cases; empty if there is none."""
         return self.before + self.query(selection) if self.before and selection is not None else ""
 
     def case(self, request_id: str) -> str:
-        """The address of one case."""
+        """Return the address of one case."""
         if not self.before:
             return ""
         return f"/gallery/case/{request_id}" if self.before == GALLERY else f"{self.before}case={request_id}"
 
     def query(self, selection: Selection) -> str:
-        """The query of a selection: the values of fields, and ranges of numbers."""
+        """Build the query of a selection: the values of fields, and ranges of numbers."""
         return urlencode([*self._over(selection), *self._counted(selection)])
 
     def _over(self, s: Selection) -> Iterator[tuple[str, str]]:
-        """The edits that the number is over; of mitigation, the arm whose pairs are compared with the baseline."""
+        """Return the edits that the number is over; for mitigation, the arm that is compared with the baseline."""
         if s.editor is not None:
             yield "editor", s.editor
         yield "experiment", s.experiment
-        mitigated = s.experiment == "mitigation" and s.condition == Condition.BASELINE
-        yield "condition", Condition.FEATURE.value if mitigated else str(s.condition)
+        mitigated = s.experiment == "mitigation" and s.condition == ConditionKind.BASELINE
+        yield "condition", ConditionKind.FEATURE.value if mitigated else str(s.condition)
         if s.rater == PEOPLE:
             yield "people", "yes"
         rate = self._rates.get(Measure(s.measure).name.removeprefix("measured_"))
@@ -115,19 +115,19 @@ class CaseLinks:
             yield from ((factor, each) for each in (self._ends(s, factor) if code == EVERY else (code,)))
 
     def _ends(self, s: Selection, factor: str) -> tuple[str, ...]:
-        """The highest and the lowest group of a comparison; none where it was not tested."""
+        """Return the highest and the lowest group of a comparison; none if it was not tested."""
         t = self._test(s, factor)
         return () if t is None else tuple(dict.fromkeys((t.highest, t.lowest)))
 
     def _test(self, s: Selection, factor: str) -> GapTest | None:
-        """The test of a comparison of the groups of a factor."""
-        own = self._index.instruments.get(s.rater or "", self._index)
-        return own.tests.get((s.experiment, s.condition, s.editor, factor, Measure(s.measure).name))
+        """Return the test of a comparison of the groups of a factor."""
+        index = self._index.instruments.get(s.rater or "", self._index)
+        return index.tests.get((s.experiment, s.condition, s.editor, factor, Measure(s.measure).name))
 
     def _counted(self, s: Selection) -> Pairs:
         measure = Measure(s.measure)
         compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
-        baseline = s.experiment == "mitigation" and s.condition == Condition.BASELINE  # its pairs are shown
+        baseline = s.experiment == "mitigation" and s.condition == ConditionKind.BASELINE  # its pairs are shown
         level = any(t is not None and not t.value for t in compared)
         if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []
@@ -145,11 +145,11 @@ class CaseLinks:
         return [(f"{rater}.{rate.question}.{end}", str(cut))]
 
     def _counts_none(self, s: Selection) -> bool:
-        """Whether none of the edits is counted: then all that the number is over are shown."""
-        own = self._index.instruments.get(s.rater or "", self._index)
+        """Return whether the number counts no edit; all edits that it is over are shown then."""
+        index = self._index.instruments.get(s.rater or "", self._index)
         rate = Measure.rate(Measure(s.measure).name)
-        found = own.find(rate, s.editor, s.group, experiment=s.experiment, condition=s.condition)
-        return found is not None and found.value == 0
+        estimate = index.find(rate, s.editor, s.group, experiment=s.experiment, condition=s.condition)
+        return estimate is not None and estimate.value == 0
 
     def _scores(self, rate: Rate) -> Pairs:
         levels = range(1, len(QUESTIONS[rate.question].labels) + 1)
@@ -164,8 +164,8 @@ class CaseLinks:
     @cached_property
     def _measuring(self) -> dict[str, str]:
         """The instrument of each reading, the first where several have it."""
-        found: dict[str, str] = {}
+        raters: dict[str, str] = {}
         for m in self._index.results.measured:
             for e in m.estimates:
-                found.setdefault(Measure(e.measure).name, m.rater)
-        return found
+                raters.setdefault(Measure(e.measure).name, m.rater)
+        return raters

@@ -14,11 +14,11 @@ from markupsafe import Markup, escape
 
 from evenedit.core.records import Estimate
 from evenedit.core.spreadsheet import harmless
-from evenedit.report.render.index import Index, Label, name
+from evenedit.report.render.index import Index, Label, display_name
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
 
-NOTHING = "–"
+DASH = "–"
 """Printed where there is no number."""
 PER_PAGE = 30
 """Rows of one LaTeX table; further rows go into further tables."""
@@ -46,7 +46,7 @@ class Number:
 
     @classmethod
     def of(cls, estimate: Estimate | None, unit: Unit, rater: str | None = None) -> Number:
-        """The number of an estimate, or an empty one; `rater` is the instrument that measured it."""
+        """Return the number of an estimate, or an empty one; `rater` is the instrument that measured it."""
         if estimate is None:
             return cls(None, unit)
         e = estimate
@@ -54,7 +54,7 @@ class Number:
         return cls(e.value, unit, e.low, e.high, e.n, e.missing, e.wilson, cases)
 
     @property
-    def shown(self) -> str:
+    def formatted(self) -> str:
         """The value as people read it."""
         return format_number(self.value, self.unit)
 
@@ -67,7 +67,7 @@ class Number:
         return f"[{bare[0]}, {bare[1]}]"
 
     def parts(self) -> dict[str, float | int | None]:
-        """The CSV columns of this number by suffix, unrounded."""
+        """Return the CSV columns of this number by suffix, unrounded."""
         wilson = self.wilson or (None, None)
         return {
             "": self.value,
@@ -81,21 +81,21 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Range:
     """The counts (n or missing) of a row's numbers, shown as a range."""
 
     counts: tuple[int, ...]
 
     @property
-    def shown(self) -> str:
+    def formatted(self) -> str:
         """The range as people read it: 240, or 237–240."""
         if not self.counts:
-            return NOTHING
+            return DASH
         low, high = min(self.counts), max(self.counts)
         return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
-Cell = str | int | None | Number | Span | Label
+Cell = str | int | None | Number | Range | Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,10 @@ class Table:
         for i, column in enumerate(self.columns):
             cells = [row[i] for row in rows]
             if any(isinstance(c, Number) for c in cells):
-                kept = [""] + [s for s in Number(0, "plain").parts() if s and _any_part(cells, s)]
-                plan += [(i, suffix) for suffix in kept]
-                header += [column.id + suffix for suffix in kept]
-            elif not any(isinstance(c, Span) for c in cells):
+                suffixes = [""] + [s for s in Number(0, "plain").parts() if s and _any_part(cells, s)]
+                plan += [(i, suffix) for suffix in suffixes]
+                header += [column.id + suffix for suffix in suffixes]
+            elif not any(isinstance(c, Range) for c in cells):
                 plan.append((i, None))
                 header.append(column.id)
         out = io.StringIO()
@@ -237,12 +237,12 @@ def table_of(
 
 
 def text(id: str, title: str) -> Column:
-    """A column of words."""
+    """Return a text column."""
     return Column(id, title, numeric=False)
 
 
 def simulated_note(ids: Iterable[str]) -> str:
-    """The note of a LaTeX table made from simulated data."""
+    """Return the note of a LaTeX table made from simulated data."""
     return f"SIMULATED data, no finding about any real editor or judge: {short_list(ids)}."
 
 
@@ -257,7 +257,7 @@ def short_list(ids: Iterable[str]) -> str:
 def format_number(value: float | None, unit: Unit) -> str:
     """Return a number as people read it, with a true minus sign."""
     if value is None:
-        return NOTHING
+        return DASH
     match unit:
         case "share":
             text = f"{100 * value:.1f}%"
@@ -275,24 +275,24 @@ def format_number(value: float | None, unit: Unit) -> str:
 
 
 def _text(cell: Cell) -> str:
-    """A cell as text, with its interval."""
+    """Format a cell as text, with its interval."""
     match cell:
         case None:
-            return NOTHING
+            return DASH
         case Number():
-            return f"{cell.shown} {cell.interval}".strip()
-        case Span():
-            return cell.shown
+            return f"{cell.formatted} {cell.interval}".strip()
+        case Range():
+            return cell.formatted
         case str():
-            return name(cell)
+            return display_name(cell)
         case int():
             return f"{cell:,}"
         case Label():
-            return cell.shown
+            return cell.text
 
 
 def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -> str:
-    """A cell in HTML; a number leads to the edits that it counts, an n to those that its row is `over`.
+    """Format a cell as HTML; a number links to the edits it counts, an n to those its row is `over`.
 
     A report has tens of thousands of cells, so they are put together as plain text, each part escaped.
     """
@@ -300,13 +300,13 @@ def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -
         kind = ' class="prose"' if column.prose else ""
         return f"<td{kind}>{escape(_text(cell))}</td>"
     if isinstance(cell, Number):
-        made = [f"n = {cell.n:,}"] if cell.n is not None else []
-        made += [f"{cell.missing:,} missing"] if cell.missing is not None else []
-        about = f' title="{", ".join(made)}"' if made else ""
+        counts = [f"n = {cell.n:,}"] if cell.n is not None else []
+        counts += [f"{cell.missing:,} missing"] if cell.missing is not None else []
+        about = f' title="{", ".join(counts)}"' if counts else ""
         address = link(cell.cases) if cell.value is not None else ""
         interval = f' <span class="ci">{escape(cell.interval)}</span>' if cell.interval else ""
-        return f'<td class="num"{_sort(cell.value)}{about}>{_linked(cell.shown, address)}{interval}</td>'
-    sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Span) else None
+        return f'<td class="num"{_sort(cell.value)}{about}>{_linked(cell.formatted, address)}{interval}</td>'
+    sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Range) else None
     return f'<td class="num"{_sort(sort)}>{_linked(_text(cell), link(over) if sort else "")}</td>'
 
 
@@ -314,8 +314,8 @@ def _sort(value: float | None) -> str:
     return "" if value is None else f' data-sort="{value}"'
 
 
-def _linked(shown: str, address: str) -> str:
-    return f'<a href="{escape(address)}">{escape(shown)}</a>' if address else escape(shown)
+def _linked(label: str, address: str) -> str:
+    return f'<a href="{escape(address)}">{escape(label)}</a>' if address else escape(label)
 
 
 def _any_part(cells: Iterable[Cell], suffix: str) -> bool:
@@ -338,4 +338,4 @@ def _latex_cell(cell: Cell, narrow: bool) -> str:
     if not isinstance(cell, Number) or not cell.interval:
         return re.sub(r"\n+", r"\\newline ", latex(_text(cell)))
     interval = f"{{\\scriptsize {latex(cell.interval)}}}"
-    return stack([latex(cell.shown), interval], "t", "r") if narrow else f"{latex(cell.shown)} {interval}"
+    return stack([latex(cell.formatted), interval], "t", "r") if narrow else f"{latex(cell.formatted)} {interval}"

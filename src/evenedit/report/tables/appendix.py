@@ -6,43 +6,43 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from evenedit.core.records import Condition, Experiment, Prompt, language_of
-from evenedit.report.render.index import Index, Label, listed, name
-from evenedit.report.render.table import NOTHING, Cell, Column, Table, format_number, table_of, text
-from evenedit.results.asked import JudgedCase
+from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
+from evenedit.report.render.index import Index, Label, display_name, listed
+from evenedit.report.render.table import DASH, Cell, Column, Table, format_number, table_of, text
+from evenedit.results.materials import JudgedCase
 
 CATEGORIES = {"table10": "Occupation", "table11": "Vulnerability"}
 """By table, the category of the prompts that the paper prints in it."""
 ARMS: dict[tuple[str, str], tuple[str, str]] = {
-    (Experiment.DIAGNOSIS, Condition.BASELINE): (
+    (Experiment.DIAGNOSIS, ConditionKind.BASELINE): (
         "source and edit",
         "whether the edit was applied, and what else changed",
     ),
-    (Experiment.DIAGNOSIS, Condition.FLOOR): (
+    (Experiment.DIAGNOSIS, ConditionKind.FLOOR): (
         "source and null edit",
         "what the editor changes when nothing is asked",
     ),
-    (Experiment.MITIGATION, Condition.FEATURE): (
+    (Experiment.MITIGATION, ConditionKind.FEATURE): (
         "source and edit with the feature prompt",
         "whether the feature prompt keeps the person",
     ),
-    (Experiment.MITIGATION, Condition.PLACEBO): (
+    (Experiment.MITIGATION, ConditionKind.PLACEBO): (
         "source and the same edit with another seed",
         "what repeating an edit does by itself",
     ),
-    (Experiment.STEREOTYPE, Condition.BASELINE): (
+    (Experiment.STEREOTYPE, ConditionKind.BASELINE): (
         "two portraits and one output",
         "who gets the role of the occupation",
     ),
-    (Experiment.STEREOTYPE, Condition.SWAPPED): (
+    (Experiment.STEREOTYPE, ConditionKind.SWAPPED): (
         "the same with the other pronoun",
         "whether the editor follows the pronoun or the occupation",
     ),
-    (Experiment.STEREOTYPE, Condition.REVERSED): (
+    (Experiment.STEREOTYPE, ConditionKind.REVERSED): (
         "the same with the two portraits in the other order",
         "whether the editor follows the order of the portraits or the occupation",
     ),
-    (Experiment.STEREOTYPE, Condition.SWAPPED_REVERSED): (
+    (Experiment.STEREOTYPE, ConditionKind.SWAPPED_REVERSED): (
         "the same with the other pronoun and the other order",
         "pronoun and order together",
     ),
@@ -72,17 +72,17 @@ MONEY = ("pay_per_task", "total")
 
 def written(words: str) -> Cell:
     """Words of the study as a cell, printed as they are."""
-    return Label(words, words or NOTHING)
+    return Label(words, words or DASH)
 
 
 def prose(id: str, title: str) -> Column:
-    """A column of sentences."""
+    """Return a column of sentences."""
     return Column(id, title, numeric=False, prose=True)
 
 
 def _single(index: Index) -> tuple[Prompt, ...]:
-    """The prompts of edits of one portrait."""
-    return tuple(p for p in index.results.asked.prompts if p.occupation is None)
+    """Return the prompts of edits of one portrait."""
+    return tuple(p for p in index.results.materials.prompts if p.occupation is None)
 
 
 def _prompt_table(index: Index, id: str, title: str, prompts: Iterable[Prompt], caption: str) -> Table | None:
@@ -107,7 +107,7 @@ def _of_category(index: Index, id: str, title: str) -> Table | None:
 
 
 def other_prompts(index: Index) -> Table | None:
-    """The prompts of the study's own sets, and the null edit."""
+    """Build the table of the study's own prompt sets and the null edit."""
     chosen = [p for p in _single(index) if p.category not in CATEGORIES.values()]
     caption = "Each text as the editors were given it."
     return _prompt_table(index, "prompts", "Prompts", chosen, caption)
@@ -115,7 +115,7 @@ def other_prompts(index: Index) -> Table | None:
 
 def editor_settings(index: Index) -> Table | None:
     """Table 12 of the paper: the settings that are stored with every edit."""
-    used = index.results.asked.editors
+    used = index.results.materials.editors
     keys = dict.fromkeys(key for row in used for key in row.settings)
     rows: list[tuple[Cell, ...]] = [
         (written(key.replace("_", " ")), *(written(_setting(row.settings, key)) for row in used)) for key in keys
@@ -152,7 +152,7 @@ def experiments(index: Index) -> Table | None:
     ]
     before = f"edits.{Experiment.DIAGNOSIS}."
     rows += [
-        (Experiment.DIAGNOSIS, Label(condition, name(condition)), *IN_LANGUAGE, counts[before + condition])
+        (Experiment.DIAGNOSIS, Label(condition, display_name(condition)), *IN_LANGUAGE, counts[before + condition])
         for condition in (c.removeprefix(before) for c in counts if c.startswith(before))
         if language_of(condition)
     ]
@@ -175,7 +175,7 @@ def experiments(index: Index) -> Table | None:
 def rubric(index: Index) -> Table | None:
     """Table 14 of the paper: the questions and the wording of every answer, as raters were shown them."""
     rows: list[tuple[Cell, ...]] = []
-    for q in index.results.asked.questions:
+    for q in index.results.materials.questions:
         for number, label in enumerate(q.labels, 1):
             first = number == 1
             rows.append(
@@ -198,7 +198,7 @@ def rubric(index: Index) -> Table | None:
 
 def feature_prompts(index: Index) -> Table | None:
     """Table 15 of the paper: the feature prompt of every portrait that was edited with one."""
-    texts = index.results.asked.feature_prompts
+    texts = index.results.materials.feature_prompts
     flagged = sum(bool(t.flags) for t in texts)
     rows = [
         (written(t.source), index.group_label(t.group), written(t.text), written("; ".join(t.flags)), t.edits)
@@ -224,7 +224,7 @@ def feature_prompts(index: Index) -> Table | None:
 
 def survey_settings(index: Index) -> Table | None:
     """Table 16 of the paper: how people were asked."""
-    survey = index.results.asked.survey
+    survey = index.results.materials.survey
     rows: list[tuple[Cell, ...]] = [
         (title, written(_survey_value(key, survey))) for key, title in SURVEY.items() if key in survey
     ]
@@ -259,7 +259,7 @@ def _survey_value(key: str, survey: Mapping[str, Any]) -> str:
 def occupations(index: Index) -> Table | None:
     """Table 22 of the paper: the occupations of the two-person prompts by the gender they are coded with."""
     coded: dict[str, list[Prompt]] = {}
-    for p in index.results.asked.prompts:
+    for p in index.results.materials.prompts:
         if p.occupation is not None:
             coded.setdefault(p.coded_gender or "", []).append(p)
     rows: list[tuple[Cell, ...]] = [
@@ -278,9 +278,9 @@ def occupations(index: Index) -> Table | None:
 
 def two_person_prompts(index: Index) -> Table | None:
     """Table 23 of the paper: the two-person prompts with their target occupation."""
-    swapped = Condition.SWAPPED in index.conditions(Experiment.STEREOTYPE)
+    swapped = ConditionKind.SWAPPED in index.conditions(Experiment.STEREOTYPE)
     rows: list[tuple[Cell, ...]] = []
-    for p in index.results.asked.prompts:
+    for p in index.results.materials.prompts:
         if p.occupation is not None:
             other = (written(p.swapped_text or ""),) if swapped else ()
             rows.append((p.id, written(p.text), written(p.occupation), written(p.coded_gender or ""), *other))
@@ -325,7 +325,7 @@ def replacement_cases(index: Index) -> Table | None:
 
 
 def _case_table(index: Index, id: str, failure: str, title: str, rule: str) -> Table | None:
-    cases = [case for case in index.results.asked.cases if case.failure == failure]
+    cases = [case for case in index.results.materials.cases if case.failure == failure]
     return table_of(
         index,
         id,
@@ -345,15 +345,15 @@ def _case_table(index: Index, id: str, failure: str, title: str, rule: str) -> T
 
 
 def _case_rows(index: Index, case: JudgedCase) -> Iterator[tuple[Cell, ...]]:
-    """A row for each judge that wrote about the case."""
-    names = {p.id: p.name for p in index.results.asked.prompts}
-    shown = f"{case.prompt} {names.get(case.prompt, '')}".strip()
+    """Yield a row for each judge that wrote about the case."""
+    names = {p.id: p.name for p in index.results.materials.prompts}
+    label = f"{case.prompt} {names.get(case.prompt, '')}".strip()
     for words in case.words:
-        scores = ", ".join(f"{name(q).lower()} {value}" for q, value in words.scores.items())
+        scores = ", ".join(f"{display_name(q).lower()} {value}" for q, value in words.scores.items())
         wrote = [words.evidence, *(f"{key.replace('_', ' ')}: {seen}" for key, seen in words.observations.items())]
         yield (
             written(case.editor),
-            Label(case.prompt, shown if shown != f"{case.prompt} {case.prompt}" else case.prompt),
+            Label(case.prompt, label if label != f"{case.prompt} {case.prompt}" else case.prompt),
             index.group_label(case.group),
             written(words.judge),
             written(scores),
@@ -363,7 +363,7 @@ def _case_rows(index: Index, case: JudgedCase) -> Iterator[tuple[Cell, ...]]:
 
 
 def judges(index: Index) -> Table | None:
-    """The judges with their settings, and the models that answered."""
+    """Build the table of judges with their settings and the models that answered."""
     rows: list[tuple[Cell, ...]] = [
         (
             written(j.judge),
@@ -372,7 +372,7 @@ def judges(index: Index) -> Table | None:
             "no" if j.blind else "yes",
             written(listed([f"{model} ({n:,} answers)" for model, n in j.models.items()])),
         )
-        for j in index.results.asked.judges
+        for j in index.results.materials.judges
     ]
     return table_of(
         index,
@@ -391,9 +391,9 @@ def judges(index: Index) -> Table | None:
 
 
 def judge_prompts(index: Index) -> Table | None:
-    """What judges were sent, word for word (listing 1 of the paper)."""
+    """Build the table of the exact texts sent to judges (listing 1 of the paper)."""
     rows: list[tuple[Cell, ...]] = []
-    for p in index.results.asked.judge_prompts:
+    for p in index.results.materials.judge_prompts:
         rows.append((Label(p.about, p.about), written(listed(p.judges)), "System", written(p.system)))
         rows.append((Label(p.about, ""), written(listed(p.judges)), "User", written(p.text)))
     return table_of(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenedit.core.records import Condition
+from evenedit.core.records import ConditionKind
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, Index, listed, name, noun, plural
+from evenedit.report.render.index import POOLED, Index, display_name, factor_noun, listed, plural
 from evenedit.report.render.selection import PEOPLE, Selection
-from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import LeaveOneOut, MitigationEffect, Model, Multiverse, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
-    """The effect of the feature prompt beyond the placebo, on the person and on edit success."""
+    """Build the table of the effect of the feature prompt beyond the placebo."""
     lines = index.lines("mitigation")
     rows = [_effect(index, e) for e in index.results.mitigation if e.editor in lines]
     return table_of(
@@ -31,7 +31,7 @@ def mitigation_effects(index: Index) -> Table | None:
             Column("placebo", "Δ placebo"),
             Column("effect", "Effect"),
             Column("p", "p"),
-            Column("interaction_p", f"p, effect differs by {noun(index.main)}"),
+            Column("interaction_p", f"p, effect differs by {factor_noun(index.main)}"),
             Column("cases", "cases"),
             text("method", "Method"),
         ),
@@ -44,11 +44,11 @@ def mitigation_effects(index: Index) -> Table | None:
 
 
 def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
-    cases = Selection("", "mitigation", Condition.FEATURE, e.editor, e.group)
+    cases = Selection("", "mitigation", ConditionKind.FEATURE, e.editor, e.group)
     return (
         *(e.editor or POOLED, e.question, index.group_label(e.group)),
         Number(e.feature, "change", cases=cases),
-        Number(e.placebo, "change", cases=replace(cases, condition=Condition.PLACEBO)),
+        Number(e.placebo, "change", cases=replace(cases, condition=ConditionKind.PLACEBO)),
         Number(e.value, "change", e.low, e.high, cases=cases),
         *(Number(e.p, "p"), Number(e.interaction_p, "p")),
         *(e.n, "" if e.value is not None else e.method.removeprefix("none: ")),
@@ -56,11 +56,11 @@ def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
 
 
 def models(index: Index) -> Table | None:
-    """Adjusted odds of the groups with the highest and lowest rate, and the test of each factor."""
+    """Build the table of adjusted odds of the groups with the highest and lowest rate."""
     return table_of(
         index,
         "models",
-        f"Odds with {listed(['prompt', *map(noun, index.factors)])} held equal",
+        f"Odds with {listed(['prompt', *map(factor_noun, index.factors)])} held equal",
         "Logit models of rates, cumulative logits of scores: odds of the groups with the highest and the lowest "
         "against the average group of the factor. Gaps are not adjusted; these odds are.",
         (
@@ -87,7 +87,7 @@ def models(index: Index) -> Table | None:
 
 
 def _model(index: Index, m: Model) -> tuple[Cell, ...]:
-    ends: list[Cell] = [NOTHING, Number(None, "score"), NOTHING, Number(None, "score")]
+    ends: list[Cell] = [DASH, Number(None, "score"), DASH, Number(None, "score")]
     if m.odds:
         ends = []
         for pick in (max, min):
@@ -97,7 +97,7 @@ def _model(index: Index, m: Model) -> tuple[Cell, ...]:
             odds = Number(ratio.value, "score", ratio.low, ratio.high, cases=cases)
             ends += [index.level_label(m.factor, code), odds]
     measure = Measure(m.measure)
-    what = name(measure.name) if measure.kind == MeasureKind.RATE else f"{QUESTIONS[measure.name].title}, score"
+    what = display_name(measure.name) if measure.kind == MeasureKind.RATE else f"{QUESTIONS[measure.name].title}, score"
     return (
         m.editor,
         what,
@@ -112,7 +112,7 @@ def _model(index: Index, m: Model) -> tuple[Cell, ...]:
 
 
 def leave_one_out(index: Index) -> Table | None:
-    """The range of every gap when each face is left out in turn."""
+    """Build the table of the range of every gap when each face is left out in turn."""
     return table_of(
         index,
         "leave_one_out",
@@ -136,7 +136,7 @@ def leave_one_out(index: Index) -> Table | None:
                 *(x.face, Number(x.same_extremes / x.faces, "share"), x.faces),
             )
             for x in index.results.leave_one_out
-            if (x.experiment, x.condition) == ("diagnosis", Condition.BASELINE)
+            if (x.experiment, x.condition) == ("diagnosis", ConditionKind.BASELINE)
             and x.editor in index.lines("diagnosis")
             and x.value > 0
         ],
@@ -149,7 +149,7 @@ def _gap(x: LeaveOneOut | Multiverse) -> Selection:
 
 
 def seeds(index: Index) -> Table | None:
-    """How much rates and gaps vary between seeds."""
+    """Build the table of the variation of rates and gaps between seeds."""
     return table_of(
         index,
         "seeds",
@@ -234,7 +234,7 @@ def powered(index: Index) -> Table | None:
 
 
 def _headline(p: PredictionPowered, main: str) -> bool:
-    """Whether it is a mean or rate of everybody, a rate by the main factor, or a gap; results.json has the rest."""
+    """Return whether an estimate is shown here: a mean or rate of everybody, a rate by the main factor, or a gap."""
     kind = Measure(p.measure).kind
     return not p.group or kind == MeasureKind.GAP or (kind == MeasureKind.RATE and main in p.group)
 
@@ -243,9 +243,9 @@ def _powered(index: Index, p: PredictionPowered) -> tuple[Cell, ...]:
     measure = Measure(p.measure)
     kind = MeasureKind(measure.kind)
     unit = UNITS[kind]
-    whole = "*" in p.group.values()
+    is_gap = "*" in p.group.values()
     cases = Selection(p.measure, p.experiment, p.condition, p.editor, p.group)
-    group = index.factor_label(next(iter(p.group))) if whole else index.group_label(p.group)
+    group = index.factor_label(next(iter(p.group))) if is_gap else index.group_label(p.group)
     return (
         *(p.editor or POOLED, group, KINDS[kind], measure.name),
         Number(p.judge, unit, p.judge_low, p.judge_high, cases=cases),
@@ -256,17 +256,17 @@ def _powered(index: Index, p: PredictionPowered) -> tuple[Cell, ...]:
 
 
 def multiverse(index: Index) -> Table | None:
-    """The range of each gap over other thresholds, rules and exclusions, and how often its sign and p hold."""
+    """Build the table of each gap over other thresholds, rules and exclusions."""
     rows: list[tuple[Cell, ...]] = []
     for m in index.results.multiverse:
         values = [s.value for s in m.specifications if s.value is not None]
         count = len(m.specifications)
-        own = next((s for s in m.specifications if s.is_default), None)
+        default = next((s for s in m.specifications if s.is_default), None)
         rows.append(
             (
                 *(m.editor, index.factor_label(m.factor), Measure(m.measure).name),
                 *(index.level_label(m.factor, code) for code in (m.highest, m.lowest)),
-                Number(own.value if own else None, "points", cases=_gap(m)),
+                Number(default.value if default else None, "points", cases=_gap(m)),
                 *(Number(pick(values) if values else None, "points", cases=_gap(m)) for pick in (min, max)),
                 *(Number(m.same_sign / count, "share"), Number(m.significant() / count, "share"), count),
             )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from evenedit.core.records import Condition, Estimate
+from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import MEASURED, POOLED, STEP_DOWN, Index, name
+from evenedit.report.render.index import MEASURED, POOLED, STEP_DOWN, Index, display_name
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
+from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, table_of, text
 
 UNITS: dict[str, Unit] = {
     "skin_delta_L": "change",
@@ -27,17 +27,17 @@ ABOUT = (
 )
 
 
-def _shown(index: Index) -> list[tuple[str, Index, Measure]]:
-    """Every instrument's measures in the order of the tables, as instrument, its index, measure."""
+def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
+    """Return every instrument's measures in table order, as instrument, its index, measure."""
     order = list(MEASURED)
     levels = (MeasureKind.RATE, MeasureKind.MEAN)
-    found = [
-        (rater, own, measure)
-        for rater, own in index.instruments.items()
-        for measure in dict.fromkeys(Measure(e.measure) for e in own.results.estimates if e.n and not e.group)
+    measures = [
+        (rater, readings, measure)
+        for rater, readings in index.instruments.items()
+        for measure in dict.fromkeys(Measure(e.measure) for e in readings.results.estimates if e.n and not e.group)
         if measure.kind in levels
     ]
-    return sorted(found, key=lambda f: order.index(f[2].name) if f[2].name in order else len(order))
+    return sorted(measures, key=lambda f: order.index(f[2].name) if f[2].name in order else len(order))
 
 
 def _number(e: Estimate | None, measure: Measure, rater: str) -> Number:
@@ -45,14 +45,14 @@ def _number(e: Estimate | None, measure: Measure, rater: str) -> Number:
 
 
 def measured(index: Index) -> Table | None:
-    """The measurements by editor and group."""
+    """Build the table of measurements by editor and group."""
     groups = [{}, *({f.name: code} for f in index.factors for code in _levels(index, f.name))]
     notes = tuple(note for m in index.results.measured for note in m.notes)
     return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
 
 
 def measured_prompts(index: Index) -> Table | None:
-    """The measurements by editor and prompt."""
+    """Build the table of measurements by editor and prompt."""
     caption = "Everybody's edits, prompt by prompt: whether unchanged is a failure depends on what was asked."
     groups = [{"prompt": code} for code in _levels(index, "prompt")]
     return _by(index, "measured_prompts", "Measured in pixels, by prompt", caption, "Prompt", groups)
@@ -67,21 +67,23 @@ def _by(
     groups: Sequence[Mapping[str, str]],
     notes: tuple[str, ...] = (),
 ) -> Table | None:
-    shown = _shown(index)
-    twice = len({measure for *_, measure in shown}) < len(shown)
+    measures = _measures(index)
+    twice = len({measure for *_, measure in measures}) < len(measures)
     columns = [
         Column(
             f"{rater}_{measure.name}" if twice else measure.name,
-            f"{name(measure.name)} ({rater})" if twice else name(measure.name),
+            f"{display_name(measure.name)} ({rater})" if twice else display_name(measure.name),
         )
-        for rater, _, measure in shown
+        for rater, _, measure in measures
     ]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("diagnosis"):
         for group in groups:
-            numbers = [_number(own.find(measure, editor, group), measure, rater) for rater, own, measure in shown]
+            numbers = [
+                _number(readings.find(measure, editor, group), measure, rater) for rater, readings, measure in measures
+            ]
             if any(x.n for x in numbers):
-                counts = [Span(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
+                counts = [Range(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
                 rows.append((editor or POOLED, index.group_label(group), *numbers, *counts))
     return table_of(
         index,
@@ -99,20 +101,24 @@ def _by(
 
 
 def measured_mitigation(index: Index) -> Table | None:
-    """The measurements without and with the feature prompt, by editor and level of the main factor."""
-    own = index.instruments.values()
-    arms = [a for a in (Condition.FEATURE, Condition.PLACEBO) if any(a in i.conditions("mitigation") for i in own)]
-    codes = next((i.main_levels("mitigation") for i in own), ())
+    """Build the table of measurements without and with the feature prompt."""
+    indexes = index.instruments.values()
+    arms = [
+        a
+        for a in (ConditionKind.FEATURE, ConditionKind.PLACEBO)
+        if any(a in i.conditions("mitigation") for i in indexes)
+    ]
+    codes = next((i.main_levels("mitigation") for i in indexes), ())
     rows: list[tuple[Cell, ...]] = []
-    for rater, found, measure in _shown(index):
+    for rater, readings, measure in _measures(index):
         reading = measure.name
         unit: Unit = "change" if UNITS.get(reading) == "change" else "points"
-        for editor in found.lines("mitigation"):
+        for editor in readings.lines("mitigation"):
             for group in (index.main_group(code) for code in ("", *codes)):
-                at = partial(found.find, editor=editor, group=group, experiment="mitigation")
+                at = partial(readings.find, editor=editor, group=group, experiment="mitigation")
                 changes = [Number.of(at(Measure.delta(reading), condition=arm), unit, rater) for arm in arms]
                 if any(change.n for change in changes):
-                    every = (Condition.BASELINE, *arms)
+                    every = (ConditionKind.BASELINE, *arms)
                     levels = [_number(at(measure, condition=arm), measure, rater) for arm in every]
                     counts = (changes[0].n, changes[0].missing)
                     where = (editor or POOLED, rater, reading, index.group_label(group))
@@ -128,8 +134,8 @@ def measured_mitigation(index: Index) -> Table | None:
             text("instrument", "Instrument"),
             text("reading", "Measurement"),
             text("group", "Group"),
-            *(Column(arm, name(arm)) for arm in (Condition.BASELINE, *arms)),
-            *(Column(f"change_{arm}", f"Change, {name(arm).lower()}") for arm in arms),
+            *(Column(arm, display_name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
+            *(Column(f"change_{arm}", f"Change, {display_name(arm).lower()}") for arm in arms),
             *(Column("n", "pairs"), Column("missing", "missing")),
         ),
         rows,
@@ -141,22 +147,22 @@ COUNTED = ("n", "missing")
 
 
 def _levels(index: Index, factor: str) -> tuple[str, ...]:
-    return next((own.levels(factor) for own in index.instruments.values()), ())
+    return next((readings.levels(factor) for readings in index.instruments.values()), ())
 
 
 def measured_gaps(index: Index) -> Table | None:
     """Gaps between groups in the measurements, and their tests."""
     rows: list[tuple[Cell, ...]] = []
-    for rater, own in index.instruments.items():
-        for t in sorted(own.results.tests, key=lambda t: (t.p_family, t.p, -t.value)):
+    for rater, readings in index.instruments.items():
+        for t in sorted(readings.results.tests, key=lambda t: (t.p_editor, t.p, -t.value)):
             if t.editor not in index.lines("diagnosis"):
                 continue
-            gap = Number.of(own.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
+            gap = Number.of(readings.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
             reading = Measure(t.measure).name
             ends = [
                 (
                     index.level_label(t.factor, code),
-                    Number.of(own.find(Measure.rate(reading), t.editor, {t.factor: code}), "share", rater),
+                    Number.of(readings.find(Measure.rate(reading), t.editor, {t.factor: code}), "share", rater),
                 )
                 for code in (t.highest, t.lowest)
             ]
@@ -165,7 +171,7 @@ def measured_gaps(index: Index) -> Table | None:
                     *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
                     Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
                     *(Number(t.p, "p"), Number(t.p_holm, "p"), Number(t.p_editor, "p")),
-                    *(own.grade(t), *ends[0], *ends[1]),
+                    *(readings.grade(t), *ends[0], *ends[1]),
                     *(t.faces, gap.n, gap.missing),
                 )
             )
@@ -227,13 +233,13 @@ def missing_reasons(index: Index) -> Table | None:
 
 
 def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[Measure, Number]]]]:
-    """Each instrument with its measurements over everybody."""
-    for rater, own in index.instruments.items():
-        found = [
-            (measure, _number(own.find(measure, editor), measure, rater))
-            for r, _, measure in _shown(index)
+    """Yield each instrument with its measurements over everybody."""
+    for rater, readings in index.instruments.items():
+        numbers = [
+            (measure, _number(readings.find(measure, editor), measure, rater))
+            for r, _, measure in _measures(index)
             if r == rater
         ]
-        there = [(measure, number) for measure, number in found if number.value is not None]
-        if there:
-            yield rater, there
+        available = [(measure, number) for measure, number in numbers if number.value is not None]
+        if available:
+            yield rater, available

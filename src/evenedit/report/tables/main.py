@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from evenedit.core.records import Condition
+from evenedit.core.records import ConditionKind
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, RATES, STEP_DOWN, Index, name, noun
+from evenedit.report.render.index import POOLED, RATES, STEP_DOWN, Index, display_name, factor_noun
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import Cell, Column, Number, Span, Table, table_of, text
+from evenedit.report.render.table import Cell, Column, Number, Range, Table, table_of, text
 from evenedit.results.results import GapTest
 
 GRADES = ("clear", "suggestive", "none")
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
 """The key of groups of stereotype prompts: the gender that the occupation is coded as."""
-STEREOTYPE_ARMS = (Condition.BASELINE, Condition.SWAPPED, Condition.REVERSED, Condition.SWAPPED_REVERSED)
+STEREOTYPE_ARMS = (
+    ConditionKind.BASELINE,
+    ConditionKind.SWAPPED,
+    ConditionKind.REVERSED,
+    ConditionKind.SWAPPED_REVERSED,
+)
 """Both pronouns, with the portraits in either order."""
 COUNTS = (Column("n", "n"), Column("missing", "missing"))
 
 
-def _counts(numbers: Iterable[Number]) -> tuple[Span, Span]:
+def _counts(numbers: Iterable[Number]) -> tuple[Range, Range]:
     numbers = list(numbers)
     return (
-        Span(tuple(x.n for x in numbers if x.n is not None)),
-        Span(tuple(x.missing for x in numbers if x.missing is not None)),
+        Range(tuple(x.n for x in numbers if x.n is not None)),
+        Range(tuple(x.missing for x in numbers if x.missing is not None)),
     )
 
 
@@ -49,24 +54,24 @@ SCALES = (
 
 def means_by_editor(index: Index) -> Table | None:
     """Table 4 of the paper: mean scores by editor."""
-    return _means(index, "table4", "Mean scores by editor", SCALES, Condition.BASELINE)
+    return _means(index, "table4", "Mean scores by editor", SCALES, ConditionKind.BASELINE)
 
 
 def floor_by_editor(index: Index) -> Table | None:
     """Mean scores of the null edit: how an editor changes a face when asked to change nothing."""
     caption = f"The request was to return the image unchanged: drift here is the editor's own. {SCALES}"
-    return _means(index, "floor", "Null edit", caption, Condition.FLOOR)
+    return _means(index, "floor", "Null edit", caption, ConditionKind.FLOOR)
 
 
-def _means(index: Index, ident: str, title: str, caption: str, condition: Condition) -> Table | None:
+def _means(index: Index, ident: str, title: str, caption: str, condition: ConditionKind) -> Table | None:
     lines = index.lines("diagnosis")
-    asked = [q for q in AXES if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
+    questions = [q for q in AXES if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
-        numbers = [Number.of(index.find(Measure.mean(q), editor, condition=condition), "score") for q in asked]
+        numbers = [Number.of(index.find(Measure.mean(q), editor, condition=condition), "score") for q in questions]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, *_counts(numbers)))
-    columns = (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in asked), *COUNTS)
+    columns = (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in questions), *COUNTS)
     return table_of(index, ident, title, caption, columns, rows, notes=(_intervals(index),))
 
 
@@ -85,7 +90,7 @@ def aging_accuracy(index: Index) -> Table | None:
         "Mean score on prompts that name a target age: 3 = on target, below 3 = too young, above 3 = too old.",
         (
             text("editor", "Editor"),
-            Column("everybody", name("everybody")),
+            Column("everybody", display_name("everybody")),
             *(Column(code, index.group_name(index.main_group(code))) for code in index.main_levels()),
             *COUNTS,
         ),
@@ -116,7 +121,7 @@ def rates_by_editor(index: Index) -> Table | None:
 
 def _with_rule(index: Index, rate: str) -> str:
     rule = index.thresholds.get(rate)
-    return f"{name(rate)} ({rule})" if rule else name(rate)
+    return f"{display_name(rate)} ({rule})" if rule else display_name(rate)
 
 
 def race_change_by_main_factor(index: Index) -> Table | None:
@@ -131,15 +136,15 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             rows.append((index.main_label(code), *numbers, *_counts(editors)))
     tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
     gaps = [Number.of(index.find(Measure.gap("race_change"), e, {main.name: "*"}), "points") for e in lines]
-    p = [Number(tests[e].p_family if e in tests else None, "p") for e in lines]
+    p = [Number(tests[e].p_editor if e in tests else None, "p") for e in lines]
     return table_of(
         index,
         "table20",
-        f"Race-change rate by {noun(main)} and editor",
+        f"Race-change rate by {factor_noun(main)} and editor",
         f"Share of edits rated {index.thresholds['race_change']} on race change, by the label of the source.",
         (
             text(main.name, main.title),
-            *(Column(e or POOLED, name(e)) for e in lines),
+            *(Column(e or POOLED, display_name(e)) for e in lines),
             Column("n", "n per editor"),
             Column("missing", "missing"),
         ),
@@ -148,19 +153,14 @@ def race_change_by_main_factor(index: Index) -> Table | None:
         notes=(
             _intervals(index),
             "The disparity of any finite sample is above 0 even where none exists; its p value comes from "
-            f"permuting labels over faces and is adjusted over all gaps of the editor {_how(tests.values())}.",
+            f"permuting labels over faces and is adjusted over all gaps of the editor {STEP_DOWN}.",
         ),
     )
 
 
-def _how(tests: Iterable[GapTest]) -> str:
-    """How an editor's gaps were adjusted: results of former releases have Holm's p alone."""
-    return "with Holm" if any(t.p_editor is None for t in tests) else STEP_DOWN
-
-
 def _is_race_change(t: GapTest, factor: str) -> bool:
     where = (t.measure, t.factor, t.experiment, t.condition)
-    return where == (Measure.gap("race_change"), factor, "diagnosis", Condition.BASELINE)
+    return where == (Measure.gap("race_change"), factor, "diagnosis", ConditionKind.BASELINE)
 
 
 MITIGATED = ("race_drift", "gender_drift", "skin_tone")
@@ -169,15 +169,15 @@ MITIGATED = ("race_drift", "gender_drift", "skin_tone")
 
 def mitigation_by_main_factor(index: Index) -> Table | None:
     """Tables 5, 21 and 26 of the paper, for every editor; by the main factor."""
-    placebo = Condition.PLACEBO in index.conditions("mitigation")
-    arms = (Condition.FEATURE, Condition.PLACEBO) if placebo else (Condition.FEATURE,)
+    placebo = ConditionKind.PLACEBO in index.conditions("mitigation")
+    arms = (ConditionKind.FEATURE, ConditionKind.PLACEBO) if placebo else (ConditionKind.FEATURE,)
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("mitigation"):
         for code in (*index.main_levels("mitigation"), ""):
             find = partial(index.find, editor=editor, group=index.main_group(code), experiment="mitigation")
             scores = [
                 Number.of(find(Measure.mean("race_drift"), condition=arm), "score")
-                for arm in (Condition.BASELINE, Condition.FEATURE)
+                for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
             ]
             deltas = [
                 Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in MITIGATED
@@ -191,7 +191,7 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
         Column("feature_race_drift", "Race change, feature prompt"),
     ]
     for arm in arms:
-        prefix = "Placebo Δ" if arm is Condition.PLACEBO else "Δ"
+        prefix = "Placebo Δ" if arm is ConditionKind.PLACEBO else "Δ"
         columns += [Column(f"{arm}_delta_{a}", f"{prefix} {QUESTIONS[a].title.lower()}") for a in MITIGATED]
     columns += [Column("pairs", "pairs"), Column("missing", "missing")]
     note = (
@@ -202,7 +202,7 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
     return table_of(
         index,
         "table5",
-        f"Mitigation by {noun(index.main)}",
+        f"Mitigation by {factor_noun(index.main)}",
         "Mean over complete pairs of the same editor, source, prompt and seed. "
         "Δ = feature prompt − baseline; below 0 = less change (skin tone: darker).",
         columns,
@@ -233,7 +233,7 @@ def stereotypes(index: Index) -> Table | None:
             text("editor", "Editor"),
             text("condition", "Condition"),
             text("occupations", "Occupations"),
-            *(Column(r, name(r)) for r in VERDICT_RATES),
+            *(Column(r, display_name(r)) for r in VERDICT_RATES),
             *COUNTS,
         ),
         rows,
@@ -242,9 +242,9 @@ def stereotypes(index: Index) -> Table | None:
 
 
 def gap_tests(index: Index) -> Table | None:
-    """Every gap with its test, the clearest first."""
+    """Build the table of gaps with their tests, the clearest first."""
     tests = [t for t in index.results.tests if t.editor in index.lines(t.experiment)]
-    graded = [(GRADES.index(index.grade(t)), t.p_family, t.p, -t.value, t) for t in tests]
+    graded = [(GRADES.index(index.grade(t)), t.p_editor, t.p, -t.value, t) for t in tests]
     rows: list[tuple[Cell, ...]] = []
     for grade, *_, t in sorted(graded, key=lambda g: g[:4]):
         rate = Measure(t.measure).name
@@ -258,7 +258,7 @@ def gap_tests(index: Index) -> Table | None:
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
                 Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
                 *(Number(t.p, "p"), Number(t.p_prompts, "p"), Number(t.p_holm, "p")),
-                *(Number(t.p_editor, "p"), t.family if t.family is not None else "", Number(t.p_adjusted, "p")),
+                *(Number(t.p_editor, "p"), t.family, Number(t.p_adjusted, "p")),
                 GRADES[grade],
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
@@ -302,13 +302,13 @@ def gap_tests(index: Index) -> Table | None:
 
 
 def trends(index: Index) -> Table | None:
-    """The change of each rate from one level of an ordered factor to the next."""
+    """Build the table of the change of each rate between levels of an ordered factor."""
     rows: list[tuple[Cell, ...]] = []
     for e in index.results.estimates:
         measure = Measure(e.measure)
         if measure.kind == MeasureKind.TREND and e.editor in index.lines(e.experiment) and e.n:
             (factor,) = e.group
-            where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
+            where = e.experiment if e.condition == ConditionKind.BASELINE else f"{e.experiment}, {e.condition}"
             slope = Number(e.value, "points", e.low, e.high, cases=Selection.of(e))
             rows.append((e.editor or POOLED, where, index.factor_label(factor), measure.name, slope, e.n, e.missing))
     return table_of(

@@ -21,7 +21,7 @@ HOLDS = {
     "opposite": "no: the opposite",
     "unknown": "not rated",
 }
-EVERYBODY, WEIGHTED = "", "*"
+ALL_RATERS, WEIGHTED = "", "*"
 
 
 def participants(index: Index) -> Table | None:
@@ -53,7 +53,7 @@ def participants(index: Index) -> Table | None:
 
 
 def rater_tests(index: Index) -> Table | None:
-    """Whether groups of raters rate differently."""
+    """Build the table of tests whether groups of raters rate differently."""
     rows: list[tuple[Cell, ...]] = [
         (
             _question(index, t.question),
@@ -94,7 +94,7 @@ def rater_tests(index: Index) -> Table | None:
 
 
 def rater_holds(index: Index) -> Table | None:
-    """Whether each finding holds for raters of each group."""
+    """Build the table of whether each finding holds for raters of each group."""
     texts = {f.id: f.text for f in index.results.findings}
     rows: list[tuple[Cell, ...]] = [
         (
@@ -104,8 +104,8 @@ def rater_holds(index: Index) -> Table | None:
             HOLDS[h.holds],
             *(h.people, h.n),
         )
-        for h in index.results.rater_holds
-        if h.raters or h.question == index.results.rater_holds[0].question
+        for h in index.results.findings_by_rater_group
+        if h.raters or h.question == index.results.findings_by_rater_group[0].question
     ]
     return table_of(
         index,
@@ -125,23 +125,23 @@ def rater_holds(index: Index) -> Table | None:
 
 def rater_rates(index: Index) -> Table | None:
     """People's rates by group of raters, and weighted."""
-    found: dict[tuple[str, str], dict[str, RaterRate]] = {}
+    rates_by_raters: dict[tuple[str, str], dict[str, RaterRate]] = {}
     for r in index.results.rater_rates:
         if not r.group:
-            found.setdefault((r.question, r.raters), {})[Measure(r.measure).name] = r
-    shown = [rate for rate in RATES if any(rate in rates for rates in found.values())]
+            rates_by_raters.setdefault((r.question, r.raters), {})[Measure(r.measure).name] = r
+    columns = [rate for rate in RATES if any(rate in rates for rates in rates_by_raters.values())]
     rows: list[tuple[Cell, ...]] = []
-    for (question, raters), rates in found.items():
-        who = {EVERYBODY: "everybody", WEIGHTED: "everybody, weighted"}.get(raters, raters)
-        some = next(iter(rates.values()))
-        numbers = [_number(rates.get(rate)) for rate in shown]
-        rows.append((_question(index, question), who, *numbers, some.people))
+    for (question, raters), rates in rates_by_raters.items():
+        who = {ALL_RATERS: "everybody", WEIGHTED: "everybody, weighted"}.get(raters, raters)
+        first = next(iter(rates.values()))
+        numbers = [_number(rates.get(rate)) for rate in columns]
+        rows.append((_question(index, question), who, *numbers, first.people))
     weights = {
         r.question: r.method.rpartition("post-stratified ")[2]
         for r in index.results.rater_rates
         if r.raters == WEIGHTED
     }
-    told = "; ".join(f"{_question(index, q)} {w}" for q, w in weights.items())
+    weighting = "; ".join(f"{_question(index, q)} {w}" for q, w in weights.items())
     return table_of(
         index,
         "rater_rates",
@@ -149,14 +149,15 @@ def rater_rates(index: Index) -> Table | None:
         "Shares of people's ratings of baseline outputs that meet each threshold.",
         (
             *(text("question", "Raters by"), text("raters", "Raters")),
-            *(Column(rate, RATES[rate]) for rate in shown),
+            *(Column(rate, RATES[rate]) for rate in columns),
             Column("people", "people"),
         ),
         rows,
         notes=(
-            f"Weighted (post-stratified): {told}. By group of portraits in results.json (rater_rates). With ratings "
-            "of single people (ratings.csv of the survey's export) at hand, exact rates of a group can give away who "
-            "is in it: publish one of the two. The report's ratings.parquet is without people for that reason.",
+            f"Weighted (post-stratified): {weighting}. By group of portraits in results.json (rater_rates). With "
+            "ratings of single people (ratings.csv of the survey's export) at hand, exact rates of a group can give "
+            "away who is in it: publish one of the two. The report's ratings.csv.gz is without people for that "
+            "reason.",
         ),
     )
 
@@ -166,5 +167,5 @@ def _number(rate: RaterRate | None) -> Number:
 
 
 def _question(index: Index, name: str) -> str:
-    """How tables print what raters are grouped by."""
+    """Return the printed name of what raters are grouped by."""
     return next((c.title for c in index.results.participants if c.question == name), name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenedit.core.records import Condition, Estimate
+from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, name, plural
+from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, display_name, plural
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Bound, Coverage
 
 _UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
@@ -22,7 +22,7 @@ def sensitivity(index: Index) -> Table | None:
     for s in index.results.sensitivity:
         if s.editor not in index.lines(s.experiment):
             continue
-        where = s.experiment if s.condition == Condition.BASELINE else f"{s.experiment}, {s.condition}"
+        where = s.experiment if s.condition == ConditionKind.BASELINE else f"{s.experiment}, {s.condition}"
         key = (s.editor or POOLED, where, Measure(s.measure).name, s.threshold)
         over = Selection("", s.experiment, s.condition, s.editor)  # other thresholds count other edits of these
         share = Number(s.value, "share", n=s.n, cases=over)
@@ -34,7 +34,7 @@ def sensitivity(index: Index) -> Table | None:
     columns += [text("threshold", "Threshold"), text("used", "Used")]
     for c in conventions:
         columns += [
-            Column(f"{c}_rate", f"Rate, {name(c)}"),
+            Column(f"{c}_rate", f"Rate, {display_name(c)}"),
             Column(f"{c}_{index.main.name}_gap", f"Gap over {plural(index.main)}"),
             Column(f"{c}_valid", "n"),
         ]
@@ -50,7 +50,7 @@ def sensitivity(index: Index) -> Table | None:
 
 
 def coverage(index: Index) -> Table | None:
-    """How the calls of each judge and instrument ended, by editor and group."""
+    """Build the table of how the calls of each judge and instrument ended, by editor and group."""
     ordered = sorted(index.results.coverage, key=lambda c: len(c.group))
     return table_of(
         index,
@@ -89,13 +89,13 @@ def _coverage_row(index: Index, c: Coverage) -> tuple[Cell, ...]:
 
 def left_open(index: Index) -> Table | None:
     """Questions that judges left open in calls they scored, by editor and group."""
-    ordered = sorted(index.results.left_open, key=lambda o: len(o.group))
     rows: list[tuple[Cell, ...]] = []
-    for o in ordered:
-        cases = Selection("", o.experiment, editor=o.editor, group=o.group)
-        share = Number(o.open / o.scored, "share", n=o.scored, cases=cases)
-        place = o.rater, o.experiment, o.editor, Label(o.question, name(o.question)), index.group_label(o.group)
-        rows.append((*place, share, o.open, o.scored))
+    for c in sorted(index.results.coverage, key=lambda c: len(c.group)):
+        cases = Selection("", c.experiment, editor=c.editor, group=c.group)
+        for question, (open_calls, calls) in c.unanswered_questions.items():
+            share = Number(open_calls / calls, "share", n=calls, cases=cases)
+            place = c.rater, c.experiment, c.editor, Label(question, display_name(question)), index.group_label(c.group)
+            rows.append((*place, share, open_calls, calls))
     return table_of(
         index,
         "left_open",
@@ -140,7 +140,7 @@ def unequal_coverage(index: Index) -> Table | None:
                 t.editor or POOLED,
                 index.factor_label(t.factor),
                 Number(t.value, "points", cases=Selection(editor=t.editor, group={t.factor: t.highest})),
-                index.level_label(t.factor, t.highest) if t.value else NOTHING,  # without a gap no group is highest
+                index.level_label(t.factor, t.highest) if t.value else DASH,  # without a gap no group is highest
                 Number(t.p, "p"),
                 Number(t.p_holm, "p"),
                 Number(t.p_editor, "p"),
@@ -152,7 +152,7 @@ def unequal_coverage(index: Index) -> Table | None:
 
 
 def worst_cases(index: Index) -> Table | None:
-    """The smallest and the largest value each gap can take, whatever the missing scores would have been."""
+    """Build the table of the smallest and largest value of each gap over all possible missing scores."""
     return table_of(
         index,
         "bounds",
@@ -175,7 +175,8 @@ def worst_cases(index: Index) -> Table | None:
                 b.missing,
             )
             for b in index.results.bounds
-            if (b.experiment, b.condition) == ("diagnosis", Condition.BASELINE) and b.editor in index.lines("diagnosis")
+            if (b.experiment, b.condition) == ("diagnosis", ConditionKind.BASELINE)
+            and b.editor in index.lines("diagnosis")
         ],
     )
 
@@ -185,7 +186,7 @@ def _gap(b: Bound) -> Selection:
 
 
 def confidence(index: Index) -> Table | None:
-    """The confidence that judges state with their scores."""
+    """Build the table of the confidence that judges state with their scores."""
     return table_of(
         index,
         "confidence",
@@ -212,7 +213,7 @@ def confidence(index: Index) -> Table | None:
 
 
 def judges_alone(index: Index) -> Table | None:
-    """The main estimates of each judge alone, beside those of the ensemble."""
+    """Build the table of the main estimates of each judge beside those of the ensemble."""
     judges = tuple(dict.fromkeys(a.judge for a in index.results.per_judge))
     rows: list[tuple[Cell, ...]] = []
     by_place: dict[tuple[object, ...], dict[str, Estimate]] = {}
@@ -221,25 +222,25 @@ def judges_alone(index: Index) -> Table | None:
         if e.editor in index.lines(e.experiment):
             place = (e.experiment, e.condition, e.editor, e.measure, next(iter(e.group), None))
             by_place.setdefault(place, {})[a.judge] = e
-    for found in by_place.values():
-        e = next(iter(found.values()))
+    for by_judge in by_place.values():
+        e = next(iter(by_judge.values()))
         measure = Measure(e.measure)
         unit = _UNITS[measure.kind]
         factor = next(iter(e.group), None)
-        together = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
-        values = [f.value for f in found.values() if f.value is not None]
-        where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
+        ensemble = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
+        values = [f.value for f in by_judge.values() if f.value is not None]
+        where = e.experiment if e.condition == ConditionKind.BASELINE else f"{e.experiment}, {e.condition}"
         over = Selection("", e.experiment, e.condition, e.editor)  # one judge counts other edits of these
         rows.append(
             (
                 *(e.editor or POOLED, where, measure.name),
-                f"gap over {index.noun(factor)}"
+                f"gap over {index.factor_noun(factor)}"
                 if factor
                 else "change"
                 if measure.kind == MeasureKind.DELTA
                 else "rate",
-                Number.of(together, unit),
-                *(replace(Number.of(found.get(judge), unit), cases=over) for judge in judges),
+                Number.of(ensemble, unit),
+                *(replace(Number.of(by_judge.get(judge), unit), cases=over) for judge in judges),
                 Number(
                     max(values) - min(values) if len(values) > 1 else None, "score" if unit == "change" else "points"
                 ),
@@ -270,8 +271,8 @@ def judges_alone(index: Index) -> Table | None:
 
 
 def planted_effects(index: Index) -> Table | None:
-    """The known effects of simulated editors beside their estimates."""
-    inside = {True: "yes", False: "no", None: NOTHING}
+    """Build the table of known effects of simulated editors beside their estimates."""
+    inside = {True: "yes", False: "no", None: DASH}
     return table_of(
         index,
         "planted",
@@ -289,7 +290,7 @@ def planted_effects(index: Index) -> Table | None:
             (
                 *(p.editor, Measure(p.measure).name, index.group_label(p.group)),
                 Number(p.planted, "points"),
-                Number(p.found, "points", p.low, p.high, cases=Selection(p.measure, editor=p.editor, group=p.group)),
+                Number(p.estimate, "points", p.low, p.high, cases=Selection(p.measure, editor=p.editor, group=p.group)),
                 inside[p.inside],
             )
             for p in index.results.planted

@@ -78,7 +78,7 @@
     if (data.outputs[row]) pictures.append(picture(data.outputs[row], `Edit by ${value("editor", row)[1]} for: ${prompt[1]}`));
     else if (data.reasons[data.ids[row]] !== undefined) pictures.append(make("p", { className: "nothing", textContent: `${value("outcome", row)[1]}: ${data.reasons[data.ids[row]]}` }));
     const scores = data.scores.map((id) => [fields.get(id).title, value(id, row)]).filter(([, [code]]) => /^\d+$/.test(code));
-    const read = data.shown.map((id) => [numbers.get(id).title, numbers.get(id).values[row]]).filter(([, number]) => number !== null);
+    const read = data.printed.map((id) => [numbers.get(id).title, numbers.get(id).values[row]]).filter(([, number]) => number !== null);
     const list = make("dl", { className: "readings" });
     for (const [title, number] of read) list.append(make("div", {}, make("dt", { textContent: title }), make("dd", { textContent: String(number).replace("-", "−") })));
     const about = make("div", { className: "about-case" },

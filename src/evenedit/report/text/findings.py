@@ -26,9 +26,9 @@ def headline(finding: Finding) -> str:
 
 def numbered(findings: Sequence[Finding], most: int | None = None) -> list[str]:
     """Return findings as a numbered list, the first `most` of them."""
-    shown = findings[:most]
-    lines = [f"{at}. {headline(finding)}" for at, finding in enumerate(shown, 1)]
-    left = len(findings) - len(shown)
+    first = findings[:most]
+    lines = [f"{at}. {headline(finding)}" for at, finding in enumerate(first, 1)]
+    left = len(findings) - len(first)
     return [*lines, count(left, "further finding")] if left else lines
 
 
@@ -74,7 +74,7 @@ def _level(results: Results) -> str:
 
 
 def _named(index: Index, c: Contribution) -> str:
-    """A prompt by its id and in words, a portrait by its id."""
+    """Return a prompt by its id and in words, a portrait by its id."""
     words = index.prompt_name(c.name) if c.unit == "prompt" else c.name
     return words if words.startswith(c.name) else f"{c.name} {words}"
 

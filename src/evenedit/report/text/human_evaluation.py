@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenedit.core.records import Condition
+from evenedit.core.records import ConditionKind
 from evenedit.protocol import Factor
-from evenedit.report.render.index import Index, listed, name, noun
+from evenedit.report.render.agreement_rows import AgreementRows, axis_name
+from evenedit.report.render.index import Index, display_name, factor_noun, listed
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import simulated_note
-from evenedit.report.tables.agreement import LABELLED, TARGET, Rows, axis_name, has_people
+from evenedit.report.tables.agreement import LABELLED, TARGET, has_people
 from evenedit.results.results import Agreement
 
 TITLE = "Human Evaluation"
@@ -37,7 +38,7 @@ def paragraphs(index: Index, study: Mapping[str, Any]) -> list[tuple[str, str]] 
     """Heading and text of each paragraph, or None where no people rated."""
     if not has_people(index.results):
         return None
-    rows = Rows.of(index.results)
+    rows = AgreementRows.of(index.results)
     simulated = index.results.simulated
     return [
         *([("", simulated_note(simulated))] if simulated else []),
@@ -48,7 +49,7 @@ def paragraphs(index: Index, study: Mapping[str, Any]) -> list[tuple[str, str]] 
 
 
 def human_evaluation(index: Index, study: Mapping[str, Any]) -> str | None:
-    """The paragraph as Markdown."""
+    """Write the paragraph as Markdown."""
     parts = paragraphs(index, study)
     if parts is None:
         return None
@@ -56,7 +57,7 @@ def human_evaluation(index: Index, study: Mapping[str, Any]) -> str | None:
 
 
 def human_evaluation_latex(index: Index, study: Mapping[str, Any]) -> str | None:
-    """The paragraph as LaTeX."""
+    """Write the paragraph as LaTeX."""
     parts = paragraphs(index, study)
     if parts is None:
         return None
@@ -78,7 +79,7 @@ def _what(index: Index) -> str:
 
 def _arm(arm: str) -> str:
     experiment, _, condition = arm.partition(".")
-    return experiment if condition == Condition.BASELINE else f"{experiment}, {name(condition).lower()}"
+    return experiment if condition == ConditionKind.BASELINE else f"{experiment}, {display_name(condition).lower()}"
 
 
 def _where(index: Index, study: Mapping[str, Any]) -> str:
@@ -104,9 +105,9 @@ def _how_many(index: Index) -> str:
 
 
 def _sampler(sampler: str, factors: Sequence[Factor]) -> str | None:
-    """How a sampler chooses cases, in words."""
-    labels = [noun(f) for f in factors]
-    bands = [f"{noun(f)} band" if any(level.band for level in f.levels) else noun(f) for f in factors]
+    """Describe how a sampler chooses cases."""
+    labels = [factor_noun(f) for f in factors]
+    bands = [f"{factor_noun(f)} band" if any(level.band for level in f.levels) else factor_noun(f) for f in factors]
     even = listed(["editors", *(f"{label} labels" for label in labels)])
     words = {
         "balanced": f"so that {even} stay as even as the cases allow within each prompt",
@@ -130,7 +131,11 @@ def _spread(index: Index) -> str:
         sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.name}.")]
         if sizes:
             ends = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-            each = f"each of {len(sizes)} {noun(factor)} labels" if len(sizes) > 1 else f"one {noun(factor)} label"
+            each = (
+                f"each of {len(sizes)} {factor_noun(factor)} labels"
+                if len(sizes) > 1
+                else f"one {factor_noun(factor)} label"
+            )
             spread.append(f"{ends} for {each}")
     return (
         f"Rated outputs by label of the portrait: {', '.join(spread)}."
@@ -139,8 +144,8 @@ def _spread(index: Index) -> str:
     )
 
 
-def _agreement(rows: Rows, level: str) -> Iterator[str]:
-    between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == Condition.BASELINE]
+def _agreement(rows: AgreementRows, level: str) -> Iterator[str]:
+    between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == ConditionKind.BASELINE]
     yield _listed("Between people, Fleiss' κ was", between, axis_name)
     known = [a for a in between if a.value is not None]
     reached = [axis_name(a.axis).lower() for a in known if a.value is not None and a.value >= TARGET]
@@ -150,12 +155,14 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
     against = {
         axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in LABELLED
     }
-    found = [next((a for a in rows if a.condition == Condition.BASELINE), rows[0]) for rows in against.values() if rows]
-    yield _listed("Between the judges' scores and people, Cohen's κ was", found, lambda axis: HEADINGS[axis])
+    kappas = [
+        next((a for a in rows if a.condition == ConditionKind.BASELINE), rows[0]) for rows in against.values() if rows
+    ]
+    yield _listed("Between the judges' scores and people, Cohen's κ was", kappas, lambda axis: HEADINGS[axis])
     missing = [HEADINGS[axis] for axis, rows in against.items() if not rows]
     if missing:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
-    above = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
+    above = [HEADINGS[a.axis] for a in kappas if a.low is not None and a.low > TARGET]
     yield (
         f"The whole interval lies above {TARGET} for {', '.join(above) or 'none of these'}. Brackets are {level} "
         "intervals, faces drawn; words are Landis and Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, "
@@ -163,22 +170,22 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
     )
 
 
-def _listed(head: str, found: Sequence[Agreement], words: Any) -> str:
-    return f"{head} {'; '.join(_kappa(a, words(a.axis)) for a in found)}." if found else f"{head} not computed."
+def _listed(head: str, rows: Sequence[Agreement], words: Any) -> str:
+    return f"{head} {'; '.join(_kappa(a, words(a.axis)) for a in rows)}." if rows else f"{head} not computed."
 
 
 def _kappa(a: Agreement, what: str) -> str:
-    """A kappa with its interval, the question and, where it is certain, Landis and Koch's word."""
+    """Format a kappa with its interval, the question and, if it is certain, Landis and Koch's word."""
     what = what[0].lower() + what[1:]
     if a.value is None:
         reason = a.method.removesuffix("; SIMULATED").rpartition("undefined: ")[2]
         return f"missing for {what} ({reason})"
     if a.low is None or a.high is None:
-        return f"{_shown(a.value)} (no interval) for {what}"
+        return f"{_format(a.value)} (no interval) for {what}"
     inside = {band(a.low), band(a.value), band(a.high)}
     word = f", {inside.pop()}" if len(inside) == 1 else ""
-    return f"{_shown(a.value)} [{_shown(a.low)}, {_shown(a.high)}] for {what}{word}"
+    return f"{_format(a.value)} [{_format(a.low)}, {_format(a.high)}] for {what}{word}"
 
 
-def _shown(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import STEP_DOWN, Index, listed, name
+from evenedit.report.render.index import STEP_DOWN, Index, display_name, listed
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
@@ -39,7 +39,7 @@ STEP_DOWN_OF = {
 
 
 def methods(index: Index) -> str:
-    """A methods paragraph: sample, editors, raters, rates, intervals and tests, as far as the results have them."""
+    """Write a methods paragraph on sample, editors, raters, rates, intervals and tests, from the results."""
     parts = [
         *_sample(index),
         *_judges(index),
@@ -66,14 +66,14 @@ def _sample(index: Index) -> Iterator[str]:
     if "edits" in counts:
         who = f"{count(len(editors), 'editor')} ({', '.join(editors)}) " if editors else ""
         verb = ("was asked for " if len(editors) == 1 else "were asked for ") if editors else ""
-        asked = f"{count(counts['edits'], 'edit')}{'' if editors else ' asked for'}"
+        edits = f"{count(counts['edits'], 'edit')}{'' if editors else ' edits for'}"
         words = {"edited": "came back", "refused": "refused", "failed": "failed"}
         ended = ", ".join(f"{counts[outcome]:,} {how}" for outcome, how in words.items() if outcome in counts)
-        yield f"{who}{verb}{asked}{f': {ended}' if ended else ''}."
+        yield f"{who}{verb}{edits}{f': {ended}' if ended else ''}."
 
 
 def _labelled(index: Index, factor: str) -> str:
-    """A factor with the portraits of each of its labels: "race (Black 8, East Asian 1)"."""
+    """Describe a factor with the number of portraits of each label: "race (Black 8, East Asian 1)"."""
     counts = index.results.counts
     sizes = {c: n for c in index.factor(factor).codes if (n := counts.get(f"portraits.{factor}.{c}"))}
     if not sizes:
@@ -85,11 +85,11 @@ def _labelled(index: Index, factor: str) -> str:
     else:
         text = f"{len(sizes)} labels, {min(sizes.values()):,} to {max(sizes.values()):,} portraits each"
     without = counts.get(f"unlabelled.{factor}", 0)
-    return f"{index.noun(factor)} ({text}{f'; {without:,} without a label' if without else ''})"
+    return f"{index.factor_noun(factor)} ({text}{f'; {without:,} without a label' if without else ''})"
 
 
 def _judges(index: Index) -> Iterator[str]:
-    """How often each judge answered, how several scores became one, and what an edit without a score counts as."""
+    """Describe how often each judge answered, how scores are combined, and how missing scores count."""
     rules = index.results.rules
     answered: dict[str, tuple[int, int]] = {}
     for c in index.results.coverage:
@@ -137,13 +137,13 @@ def _others(index: Index) -> Iterator[str]:
 
 
 def _arms(index: Index) -> Iterator[str]:
-    """The mitigation and the stereotype experiment, where they were asked for."""
+    """Describe the mitigation and stereotype experiments, if there were any."""
     counts = index.results.counts
     if cases := counts.get("edits.mitigation.feature"):
         how = CHOSEN.get(str(index.results.rules.get("mitigation_cases", "")), "how they were chosen is not recorded")
         placebo = counts.get("edits.mitigation.placebo")
-        again = f"; {placebo:,} more repeat the request with another seed, as a placebo" if placebo else ""
-        yield f"For the mitigation {count(cases, 'edit')} had a feature prompt before the request ({how}){again}."
+        repeats = f"; {placebo:,} more repeat the request with another seed, as a placebo" if placebo else ""
+        yield f"For the mitigation {count(cases, 'edit')} had a feature prompt before the request ({how}){repeats}."
     if pairs := counts.get("edits.stereotype.baseline"):
         swapped = counts.get("edits.stereotype.swapped")
         more = f", and {swapped:,} more with the pronoun swapped" if swapped else ""
@@ -153,14 +153,14 @@ def _arms(index: Index) -> Iterator[str]:
 
 
 def _rates(index: Index) -> Iterator[str]:
-    """The thresholds of the rates that were computed, and no others."""
+    """Describe the thresholds of the rates that were computed."""
     rates = dict.fromkeys(
         Measure(e.measure).name
         for e in index.results.estimates
         if e.n and Measure(e.measure).kind == MeasureKind.RATE and Measure(e.measure).name in index.thresholds
     )
     if rates:
-        cuts = ", ".join(f"{name(r).lower()} {index.thresholds[r]}" for r in index.thresholds if r in rates)
+        cuts = ", ".join(f"{display_name(r).lower()} {index.thresholds[r]}" for r in index.thresholds if r in rates)
         neutral = index.results.rules.get("missing") == "neutral-3"
         of = "scores, with 3 for missing ones" if neutral else "valid scores"
         yield f"Rates are shares of {of}: {cuts}."
@@ -170,29 +170,29 @@ def _rates(index: Index) -> Iterator[str]:
 
 
 def _intervals(index: Index) -> Iterator[str]:
-    """What the intervals are made by drawing, as the estimates themselves record it."""
+    """Describe what the intervals resample, as the estimates record it."""
     results = index.results
     every = [*results.estimates, *(e for m in results.measured for e in m.estimates)]
-    made = [e.method for e in every if e.low is not None]
-    found = (re.match(r"bootstrap\((source|prompt)( x prompt)?, ", method) for method in made)
-    drawn = {(m[1], bool(m[2])) for m in found if m}
+    methods = [e.method for e in every if e.low is not None]
+    matches = (re.match(r"bootstrap\((source|prompt)( x prompt)?, ", method) for method in methods)
+    drawn = {(m[1], bool(m[2])) for m in matches if m}
     units = [words for unit, words in DRAWN.items() if unit in drawn]
     if units:
         often = f", {results.rules['draws']} times" if "draws" in results.rules else ""
         yield f"Intervals ({index.level}) of rates and means draw anew{often}: {'; '.join(units)}."
         if any(unit == "source" for unit, _ in drawn):
             yield "Edits of one face are not taken as independent."
-    if any(method.startswith("wilson(") for method in made):
+    if any(method.startswith("wilson(") for method in methods):
         yield (
             "A rate of 0% or 100% has Wilson's interval; how alike its rows are is taken from the groups and rates in "
             "which something occurred, and without any, portraits or prompts are its units."
         )
-    if every and not made:
+    if every and not methods:
         yield "No estimate has an interval: there is too little to draw from."
 
 
 def _tests(index: Index) -> Iterator[str]:
-    """How gaps were tested, and what p values are adjusted for."""
+    """Describe how gaps were tested and what p values are adjusted for."""
     results = index.results
     tests = [*results.tests, *(t for m in results.measured for t in m.tests)]
     if tests:
@@ -213,7 +213,7 @@ def _tests(index: Index) -> Iterator[str]:
 
 
 def bibtex() -> str:
-    """How to cite the tool and the benchmark's paper."""
+    """Return BibTeX entries of the tool and the benchmark's paper."""
     return (
         f"@software{{evenedit,\n  title = {{{PROJECT}: does an image editor treat every face the same?}},\n"
         f"  version = {{{__version__}}}\n}}\n\n"
@@ -228,7 +228,7 @@ def bibtex() -> str:
 
 
 def texts_for_reuse(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """The texts by the file each is written to, with their titles."""
+    """Return the texts by the file each is written to, with their titles."""
     texts = {
         "methods.md": ("Methods paragraph", methods(index)),
         "human-evaluation.md": ("Human evaluation paragraph", human_evaluation(index, study)),

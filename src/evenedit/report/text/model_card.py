@@ -6,38 +6,36 @@ from collections.abc import Iterator
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, listed, name
+from evenedit.report.render.index import Index, display_name, listed
 from evenedit.report.render.table import Number, format_number, short_list
 from evenedit.report.tables.instruments import readings_of
 from evenedit.report.text.findings import LEVELS
-from evenedit.report.text.summary import EVERYTHING
+from evenedit.report.text.summary import WHOLE_AUDIT
 from evenedit.results.results import Finding
 
 PROJECT = "EvenEdit"
 RATES = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change", "refused")
 """The rates of the table, in its order."""
-APART = {"redrawn": "Unchanged but redrawn"}
+DISPLAY_NAMES = {"redrawn": "Unchanged but redrawn"}
 """Names of readings that other tables print right below the one they refer to."""
 
 
 def model_card(index: Index) -> str:
-    """The section; a heading for each editor, its findings in the report's order, and its numbers."""
+    """Write the section: a heading for each editor, its findings in the report's order, and its numbers."""
     results = index.results
     lines = [f"## Demographic consistency of edits ({PROJECT} {__version__})", ""]
     if results.simulated:
         lines += [f"SIMULATED data ({short_list(results.simulated)}): no finding about any real editor.", ""]
     for editor in results.editors:
         lines += [f"### {editor}", ""]
-        if found := [f for f in results.findings if f.editor == editor]:
-            lines += [*map(_line, found), ""]
-        elif not results.findings:
-            lines += ["- These results hold no findings: analyse the data again with this release.", ""]
+        if findings := [f for f in results.findings if f.editor == editor]:
+            lines += [*map(_line, findings), ""]
         rows = [f"| {' | '.join(row)} |" for row in _rows(index, editor)]
         if rows:
             head = ("measure", "by", "value", f"{index.level} interval", "n", "missing")
             lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows, ""]
-    if whole := [f for f in results.findings if f.editor is None]:
-        lines += [f"### {EVERYTHING}", "", *map(_line, whole), ""]
+    if general := [f for f in results.findings if f.editor is None]:
+        lines += [f"### {WHOLE_AUDIT}", "", *map(_line, general), ""]
     lines.append(f"{_scope(index)} Labels are the dataset's labels.")
     return "\n".join(lines) + "\n"
 
@@ -47,15 +45,15 @@ def _line(finding: Finding) -> str:
 
 
 def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
-    """The editor's rates by the judges' scores, then the instruments' readings."""
+    """Yield the editor's rates by the judges' scores, then the instruments' readings."""
     for rate in RATES:
         e = index.find(Measure.rate(rate), editor)
         if e is not None and e.value is not None:
             by = "the editor" if rate == "refused" else "judges"
-            yield _row(name(rate), by, Number.of(e, "share"))
+            yield _row(display_name(rate), by, Number.of(e, "share"))
     for rater, readings in readings_of(index, editor):
         for measure, number in readings:
-            yield _row(APART.get(measure.name, name(measure.name)), rater, number)
+            yield _row(DISPLAY_NAMES.get(measure.name, display_name(measure.name)), rater, number)
 
 
 def _row(what: str, by: str, number: Number) -> tuple[str, ...]:
@@ -66,7 +64,7 @@ def _row(what: str, by: str, number: Number) -> tuple[str, ...]:
 
 
 def _scope(index: Index) -> str:
-    """What the observations hold for."""
+    """Describe what the observations hold for."""
     results = index.results
     raters = [*index.judges, *index.instruments]
     people = results.counts.get("people", 0)

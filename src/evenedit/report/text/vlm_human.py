@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evenedit.report.tables.agreement import LABELLED, TARGET, Rows, has_people
+from evenedit.report.render.agreement_rows import AgreementRows
+from evenedit.report.tables.agreement import LABELLED, TARGET, has_people
 from evenedit.results.results import Agreement, Results
 
 FILE = "vlm_human_agreement.json"
@@ -14,20 +15,16 @@ HEADINGS = dict(zip(LABELLED, ("edit_quality", "gender_drift", "race_drift", "pr
 
 
 def vlm_human_agreement(results: Results) -> str | None:
-    """The file's text, or None where no people rated."""
+    """Return the file's text, or None if no people rated."""
     if not has_people(results):
         return None
-    rows = Rows.of(results)
+    rows = AgreementRows.of(results)
     judged: dict[str, Any] = {}
     for a in rows.places("accuracy"):
         if a.editor is None:
             agreement = {
-                "cohen_kappa": _number(rows.beside(a, "cohen_kappa")),
+                "cohen_kappa": _number(rows.sibling(a, "cohen_kappa")),
                 "accuracy": _number(a),
-                "human_ceiling": {
-                    "cohen_kappa": _number(rows.beside(a, "ceiling_cohen_kappa")),
-                    "accuracy": _number(rows.beside(a, "ceiling_accuracy")),
-                },
             }
             judged.setdefault(HEADINGS[a.axis], {})[a.condition] = agreement
     people: dict[str, Any] = {}
@@ -38,7 +35,7 @@ def vlm_human_agreement(results: Results) -> str | None:
                 "meets_target": None if a.value is None else a.value >= TARGET,
             }
     body = {
-        "schema": "evenedit.vlm_human_agreement/1",
+        "schema": "evenedit.vlm_human_agreement/2",
         "simulated": list(results.simulated),
         "vlm_human": judged,
         "between_people": {"target_fleiss_kappa": TARGET, "questions": people},
@@ -49,5 +46,5 @@ def vlm_human_agreement(results: Results) -> str | None:
 def _number(row: Agreement | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    kept = ("value", "low", "high", "n_items", "n_ratings", "method")
-    return {field: getattr(row, field) for field in kept}
+    fields = ("value", "low", "high", "n_items", "n_ratings", "method")
+    return {field: getattr(row, field) for field in fields}

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenedit.core import plugins
-from evenedit.core.errors import CannotLoad, EvenEditError
-from evenedit.core.given import KIND
+from evenedit.core.errors import EvenEditError, LoadError
+from evenedit.core.python_objects import KIND
 from evenedit.core.records import Edit
-from evenedit.editors.python import GivenEditor
-from evenedit.run.executors.pool import Limits, WorkerPool, work_off
+from evenedit.editors.python import PythonEditorAdapter
+from evenedit.run.executors.pool import Limits, WorkerPool, run_tasks
 from evenedit.run.executors.processes import Processes, visible_gpus
 from evenedit.run.executors.queue import EditQueue
-from evenedit.run.executors.threads import Lane, in_lanes, in_threads
+from evenedit.run.executors.threads import Lane, in_threads, run_in_lanes
 from evenedit.run.worker import EditTask, Worker, WorkerSetup, failed, out_of_time
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ __all__ = [
     "Lane",
     "Processes",
     "edit",
-    "in_lanes",
     "in_threads",
     "limits_of",
+    "run_in_lanes",
     "runs_in_processes",
 ]
 
@@ -45,36 +45,38 @@ def edit(
     section: ExecutorSection,
     setup: WorkerSetup,
     queue: EditQueue,
-    staff: Processes | None = None,
-    given: GivenEditor | None = None,
+    pool: Processes | None = None,
+    python_editor: PythonEditorAdapter | None = None,
 ) -> Iterator[list[Edit]]:
-    """Make the edits where the study says, those of a given object in this process; yield them as they finish.
+    """Make the edits with the study's executor, those of a Python object in this process; yield finished edits.
 
     Processes of `staff` are taken where no GPU is needed, and are left for the next editor.
     """
-    remote = given is None and plugins.is_remote("editors", setup.editor)
+    remote = python_editor is None and plugins.is_remote("editors", setup.editor)
     limits = limits_of(section, remote=remote)
-    if given is not None or setup.editor == KIND:
-        return _in_threads(Worker(setup, given), queue, given.threads if given else 1, limits, stops=True)
+    if python_editor is not None or setup.editor == KIND:
+        return _in_threads(
+            Worker(setup, python_editor), queue, python_editor.threads if python_editor else 1, limits, stops=True
+        )
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors
 
         actors = RayActors(setup, address=section.address, num_gpus=section.num_gpus, num_cpus=section.num_cpus)
         size = section.processes or section.workers
-        return _dismissed(actors, work_off(actors, queue, size, section.retries, limits))
+        return _then_shutdown(actors, run_tasks(actors, queue, size, section.retries, limits))
     gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
     if remote or not (section.processes or gpus or runs_in_processes("editors", setup.editor)):
         return _in_threads(Worker(setup), queue, section.calls or MOST_CALLS if remote else section.workers, limits)
     processes = section.processes or len(gpus) or 1
-    if staff is not None and not plugins.needs_gpu(setup.editor):
-        staff.setup = setup
-        return work_off(staff, queue, processes, section.retries, limits)
-    own = Processes(setup, gpus)
-    return _dismissed(own, work_off(own, queue, processes, section.retries, limits))
+    if pool is not None and not plugins.needs_gpu(setup.editor):
+        pool.setup = setup
+        return run_tasks(pool, queue, processes, section.retries, limits)
+    own_pool = Processes(setup, gpus)
+    return _then_shutdown(own_pool, run_tasks(own_pool, queue, processes, section.retries, limits))
 
 
 def runs_in_processes(group: str, kind: str) -> bool:
-    """Whether an editor or judge runs in a process of its own even if the study asks for none, and there is no GPU.
+    """Return whether a plug-in needs its own process although the study asks for none and there is no GPU.
 
     So it is with plug-ins of others, which may hang or break their process.
     """
@@ -82,7 +84,7 @@ def runs_in_processes(group: str, kind: str) -> bool:
 
 
 def limits_of(section: ExecutorSection, *, remote: bool) -> Limits:
-    """The time limits of an edit or a call."""
+    """Return the time limits of an edit or a call."""
     longest = LOADING * EDIT_SECONDS
     load = section.load_timeout or longest
     if section.timeout is not None:
@@ -93,39 +95,39 @@ def limits_of(section: ExecutorSection, *, remote: bool) -> Limits:
 def _in_threads(
     worker: Worker, queue: EditQueue, threads: int, limits: Limits, *, stops: bool = False
 ) -> Iterator[list[Edit]]:
-    """Make the edits in threads; where `stops`, a thread that hangs is the end of its editor."""
+    """Make the edits in threads; with `stops`, a thread that hangs ends its editor."""
 
-    def noted(tasks: Sequence[EditTask], made: list[Edit]) -> list[Edit]:
-        for task, one in zip(tasks, made, strict=False):
+    def recorded(tasks: Sequence[EditTask], edits: list[Edit]) -> list[Edit]:
+        for task, one in zip(tasks, edits, strict=False):
             queue.note(task, one)
-        return made
+        return edits
 
     def work(tasks: Sequence[EditTask]) -> list[Edit]:
         try:
-            made = worker.edit_batch(tasks)
+            edits = worker.edit_batch(tasks)
         except EvenEditError as error:
             queue.end(error)
             return []
-        except CannotLoad as error:
+        except LoadError as error:
             queue.end(error)
-            made = [failed(tasks[0].request.id, error)]
-        return noted(tasks, made)
+            edits = [failed(tasks[0].request.id, error)]
+        return recorded(tasks, edits)
 
-    def late(tasks: Sequence[EditTask], limit: float) -> list[Edit]:
-        made = noted(tasks, [out_of_time(task.request.id, limit) for task in tasks])
+    def on_timeout(tasks: Sequence[EditTask], limit: float) -> list[Edit]:
+        edits = recorded(tasks, [out_of_time(task.request.id, limit) for task in tasks])
         if stops:
             note = "an edit hangs, and its thread cannot be ended"
-            queue.streak.end(f"{note} ({made[0].detail['error']})", "timeout")
-        return made
+            queue.streak.end(f"{note} ({edits[0].detail['error']})", "timeout")
+        return edits
 
-    for ended in in_lanes([Lane(queue, threads, limits.each, late, len)], work):
-        if made := [one for several in ended for one in several]:
-            yield made
+    for ended in run_in_lanes([Lane(queue, threads, limits.each, on_timeout, len)], work):
+        if edits := [one for several in ended for one in several]:
+            yield edits
 
 
-def _dismissed(pool: WorkerPool, batches: Iterator[list[Edit]]) -> Iterator[list[Edit]]:
-    """The batches; the pool is dismissed after the last."""
+def _then_shutdown(pool: WorkerPool, batches: Iterator[list[Edit]]) -> Iterator[list[Edit]]:
+    """Yield the batches, then shut the pool down."""
     try:
         yield from batches
     finally:
-        pool.dismiss()
+        pool.shutdown()

@@ -1,7 +1,7 @@
 """A pool of workers that may die or hang.
 
-Each has one task at a time, so it is known which edit is to blame; where a worker dies or hangs with a batch, each edit
-of it is tried again by itself.
+Each has one task at a time, so the faulty edit is known. If a worker dies or hangs with a batch, the edits of the batch
+are retried one by one.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
 from evenedit.core.records import Edit, Outcome
 from evenedit.run.executors.queue import EditQueue
 from evenedit.run.interruption import LOOK, graceful
 from evenedit.run.worker import EditTask, failed, not_loaded, out_of_time
 
 
-class Lost(Exception):
+class WorkerLostError(Exception):
     """A worker died with its task."""
 
     def __init__(self, message: str, *, loading: bool = False) -> None:
@@ -34,45 +34,45 @@ class WorkerPool(Protocol):
 
     @property
     def size(self) -> int:
-        """How many workers there are, those who are still to arrive among them."""
+        """The number of workers, including those that are still starting."""
         ...
 
     @property
     def loaded(self) -> bool:
-        """Whether a worker has loaded the editor, so that the others can be expected to."""
+        """A worker has loaded the editor, so that the others can be expected to."""
         ...
 
     @property
-    def begun(self) -> Mapping[Any, float]:
-        """When each worker that is editing began to (by time.monotonic); none of those that still load."""
+    def started_at(self) -> Mapping[Any, float]:
+        """The start time (time.monotonic) of each worker that is editing; workers that still load are left out."""
         ...
 
     @property
     def loading(self) -> Mapping[Any, float]:
-        """When each worker that has a task and still loads the editor was given it."""
+        """The time at which each worker that still loads the editor got its task."""
         ...
 
-    def hire(self) -> None:
-        """Ask for a worker; it may take its time to arrive."""
+    def start_worker(self) -> None:
+        """Start a worker asynchronously."""
         ...
 
     def idle(self) -> list[Any]:
-        """Workers that have arrived and have no task."""
+        """Return the workers that are ready and have no task."""
         ...
 
-    def give(self, member: Any, tasks: Sequence[EditTask]) -> None:
-        """Hand a worker its next tasks."""
+    def assign(self, member: Any, tasks: Sequence[EditTask]) -> None:
+        """Send a worker its next tasks."""
         ...
 
     def wait(self, seconds: float) -> list[tuple[Any, list[Edit] | Exception]]:
-        """Wait for something to happen, so long at most: what a worker made, the error it raised, or Lost."""
+        """Wait for a result, at most so long; return edits, the error a worker raised, or `WorkerLostError`."""
         ...
 
     def end(self, member: Any) -> None:
-        """End a worker, whatever it does."""
+        """End a worker, whatever it is doing."""
         ...
 
-    def dismiss(self) -> None:
+    def shutdown(self) -> None:
         """Stop all workers."""
         ...
 
@@ -89,7 +89,7 @@ class Limits:
 
 
 @dataclass
-class _Shift:
+class _PoolScheduler:
     """The work of one pool on one queue."""
 
     pool: WorkerPool
@@ -103,7 +103,7 @@ class _Shift:
     deaths: Counter[str] = field(default_factory=Counter)
 
     def hand_out(self) -> None:
-        """Give everybody who is free a task; while nobody has loaded the editor yet, only one."""
+        """Assign tasks to idle workers; only to one while no worker has loaded the editor."""
         for member in self.pool.idle():
             if self.busy and not self.pool.loaded:
                 return
@@ -111,13 +111,13 @@ class _Shift:
             if not tasks:
                 return
             self.busy[member] = tasks
-            self.pool.give(member, tasks)
+            self.pool.assign(member, tasks)
 
     def collect(self) -> list[Edit]:
-        """What ended by now, hung workers included."""
+        """Return the edits that have ended, including those of workers that hang."""
         ended = self.pool.wait(LOOK)
         results = [edit for member, result in ended for edit in self._result(member, result)]
-        return results + list(self._late())
+        return results + list(self._end_late())
 
     def _result(self, member: Any, result: list[Edit] | Exception) -> list[Edit]:
         tasks = self.busy.pop(member)
@@ -125,13 +125,13 @@ class _Shift:
         if isinstance(result, EvenEditError):
             self.queue.end(result)
             return []
-        if isinstance(result, Lost) and result.loading and not self.pool.loaded:
-            result = CannotLoad(Failure.CRASH, f"it cannot be loaded ({result})")
-        if isinstance(result, CannotLoad):
+        if isinstance(result, WorkerLostError) and result.loading and not self.pool.loaded:
+            result = LoadError(Failure.CRASH, f"it cannot be loaded ({result})")
+        if isinstance(result, LoadError):
             return self._stopped(tasks, result)
-        if isinstance(result, Lost):
+        if isinstance(result, WorkerLostError):
             self._replace()
-            return self._again(tasks, [failed(t.request.id, Failed(Failure.CRASH, str(result))) for t in tasks])
+            return self._retry(tasks, [failed(t.request.id, Failed(Failure.CRASH, str(result))) for t in tasks])
         if isinstance(result, Exception):
             raise result
         broken = [edit for edit in result if _broke_the_gpu(edit)]
@@ -140,32 +140,32 @@ class _Shift:
             self.pool.end(member)
             self._replace()
             ids = {edit.request_id for edit in broken}
-            ended += self._again([t for t in tasks if t.request.id in ids], broken)
+            ended += self._retry([t for t in tasks if t.request.id in ids], broken)
         return ended
 
-    def _late(self) -> Iterator[Edit]:
+    def _end_late(self) -> Iterator[Edit]:
         now = time.monotonic()
-        for member, begun in list(self.pool.begun.items()):
+        for member, started in list(self.pool.started_at.items()):
             limit = self.limits.each if member in self.used else self.limits.first
-            if member in self.busy and now - begun > limit * len(self.busy[member]):
+            if member in self.busy and now - started > limit * len(self.busy[member]):
                 tasks = self._end(member)
                 if len(tasks) > 1:
-                    self.queue.put_back_alone(tasks)
+                    self.queue.requeue_singly(tasks)
                 else:
                     yield self._ended(tasks[0], out_of_time(tasks[0].request.id, limit))
-        for member, given in list(self.pool.loading.items()):
-            if member in self.busy and now - given > self.limits.load:
+        for member, assigned in list(self.pool.loading.items()):
+            if member in self.busy and now - assigned > self.limits.load:
                 yield from self._stopped(self._end(member), not_loaded(self.limits.load))
 
     def _end(self, member: Any) -> Sequence[EditTask]:
-        """End a worker that is out of time and have another take its place; return what it worked on."""
+        """End a worker that has timed out and start another; return its tasks."""
         tasks = self.busy.pop(member)
         self.pool.end(member)
         self._replace()
         return tasks
 
-    def _stopped(self, tasks: Sequence[EditTask], error: CannotLoad) -> list[Edit]:
-        """Stop an editor that cannot be loaded, unless another worker has it: then only this worker is to blame.
+    def _stopped(self, tasks: Sequence[EditTask], error: LoadError) -> list[Edit]:
+        """Stop an editor that cannot be loaded, unless another worker has loaded it.
 
         One edit is recorded as failed by it; the others of a batch were not begun.
         """
@@ -175,10 +175,10 @@ class _Shift:
             self.queue.put_back(task)
         return [self._ended(tasks[0], failed(tasks[0].request.id, error))]
 
-    def _again(self, tasks: Sequence[EditTask], edits: Sequence[Edit]) -> list[Edit]:
-        """Have what ended its worker tried again by another: a batch edit by edit, an edit a few times."""
+    def _retry(self, tasks: Sequence[EditTask], edits: Sequence[Edit]) -> list[Edit]:
+        """Requeue the tasks of a lost worker: a batch as single edits, an edit a few times."""
         if len(tasks) > 1:
-            self.queue.put_back_alone(tasks)
+            self.queue.requeue_singly(tasks)
             return []
         self.deaths[tasks[0].request.id] += 1
         if self.deaths[tasks[0].request.id] > self.retries:
@@ -192,30 +192,30 @@ class _Shift:
 
     def _replace(self) -> None:
         if len(self.queue) or self.busy:
-            self.pool.hire()
+            self.pool.start_worker()
 
 
 def _broke_the_gpu(edit: Edit) -> bool:
-    """Whether an edit failed with a GPU that is broken for the rest of the process."""
+    """Return whether an edit failed because the GPU is unusable for the rest of the process."""
     return edit.outcome is Outcome.FAILED and edit.detail.get("failure") == Failure.GPU
 
 
-def work_off(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits: Limits) -> Iterator[list[Edit]]:
-    """Do all tasks; yield edits as they come. What a worker lost is tried again by another, a few times.
+def run_tasks(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits: Limits) -> Iterator[list[Edit]]:
+    """Run all tasks; yield finished edits. Tasks of a lost worker are retried by another, a few times.
 
     On Ctrl-C nothing new is begun; what finishes soon is yielded, then KeyboardInterrupt is raised.
     The workers stay for further tasks, unless they are stopped in the midst of these.
     """
     queue.split(size)
-    shift = _Shift(pool, queue, retries, limits)
+    shift = _PoolScheduler(pool, queue, retries, limits)
     with graceful() as stop:
         try:
             for _ in range(min(size, math.ceil(len(queue) / queue.batch)) - pool.size):
-                pool.hire()
+                pool.start_worker()
             while shift.busy or (len(queue) and not stop.requested):
                 if not stop.requested:
                     if not pool.size:
-                        pool.hire()
+                        pool.start_worker()
                     shift.hand_out()
                 batch = shift.collect()
                 if batch:
@@ -226,6 +226,6 @@ def work_off(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits
                     break
         finally:
             if shift.busy:
-                pool.dismiss()
+                pool.shutdown()
     if stop.requested:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Edits in processes of their own on this machine, one GPU each where there are any."""
+"""Edits in separate processes on this machine, one GPU each if there are any."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 
 from evenedit.core.processes import WorkerContext, end_of, end_with_parent, send_result
 from evenedit.core.records import Edit
-from evenedit.run.executors.pool import Lost
+from evenedit.run.executors.pool import WorkerLostError
 from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 _CONTEXT = WorkerContext()
 READY = "ready"
-"""What a process says when it is ready: an editor's when that is loaded and it begins to edit, a judge's once."""
+"""The message of a process that is ready: an editor's before its first edit, a judge's once."""
 
 
 class Processes:
-    """A pool of processes, each at the end of a pipe. It can go on with another editor once all edits are made."""
+    """A pool of processes, each at the end of a pipe. It can be reused for another editor when all edits are made."""
 
     def __init__(self, setup: WorkerSetup | None = None, gpus: Sequence[str] = ()) -> None:
         self.gpus = gpus
@@ -33,14 +33,14 @@ class Processes:
         self._numbers = count()
         self._members: dict[int, tuple[Any, Connection]] = {}
         self._busy: set[int] = set()
-        self._begun: dict[int, float] = {}
+        self._started_at: dict[int, float] = {}
         self._loading: dict[int, float] = {}
         self._free_gpus = list(gpus)
         self._gpu_of: dict[int, str] = {}
 
     @property
     def setup(self) -> WorkerSetup | None:
-        """What the next edits are made with."""
+        """The editor and settings of the next edits."""
         return self._setup
 
     @setup.setter
@@ -50,73 +50,73 @@ class Processes:
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return len(self._members)
 
     @property
-    def begun(self) -> Mapping[int, float]:
-        """When each process that is editing began to."""
-        return self._begun
+    def started_at(self) -> Mapping[int, float]:
+        """The start time of each process that is editing."""
+        return self._started_at
 
     @property
     def loading(self) -> Mapping[int, float]:
-        """When each process that still loads the editor was given its task."""
+        """The time at which each process that still loads the editor got its task."""
         return self._loading
 
-    def hire(self) -> None:
+    def start_worker(self) -> None:
         """Start a process; it takes a GPU that no other process holds."""
         number = next(self._numbers)
         if self.gpus:
             self._gpu_of[number] = self._free_gpus.pop(0) if self._free_gpus else self.gpus[number % len(self.gpus)]
-        ours, theirs = _CONTEXT.Pipe()
+        pipe, worker_pipe = _CONTEXT.Pipe()
         process = _CONTEXT.Process(
             target=_serve,
-            args=(theirs, self._gpu_of.get(number)),
+            args=(worker_pipe, self._gpu_of.get(number)),
             name=f"evenedit-{number}",
             daemon=True,
         )
         process.start()
-        theirs.close()  # so that the pipe ends when the process does
-        self._members[number] = (process, ours)
+        worker_pipe.close()  # so that the pipe ends when the process does
+        self._members[number] = (process, pipe)
 
     def idle(self) -> list[int]:
-        """A process can be sent its first task while it still starts."""
+        """Return the processes without a task; a process can be sent its first task while it still starts."""
         return [number for number in self._members if number not in self._busy]
 
-    def give(self, member: int, tasks: Sequence[EditTask]) -> None:
-        """Send tasks; a process that is gone already shows when we wait for it."""
+    def assign(self, member: int, tasks: Sequence[EditTask]) -> None:
+        """Send tasks; `wait` reports a process that has already died."""
         self._busy.add(member)
         self._loading[member] = time.monotonic()
         with suppress(OSError):
             self._members[member][1].send((self.setup, tasks))
 
     def wait(self, seconds: float) -> list[tuple[int, list[Edit] | Exception]]:
-        """Whatever comes back first: edits, an error, or the end of a pipe."""
+        """Wait for the first results: edits, an error, or the end of a pipe."""
         ready = wait([self._members[m][1] for m in self._busy], seconds)
         finished: list[tuple[int, list[Edit] | Exception]] = []
         for member in [m for m in self._busy if self._members[m][1] in ready]:
             try:
-                said = self._members[member][1].recv()
+                message = self._members[member][1].recv()
             except (EOFError, OSError):
-                said = self._lost(member)
-            if said == READY:
+                message = self._lost(member)
+            if message == READY:
                 self.loaded = True
                 self._loading.pop(member, None)
-                self._begun[member] = time.monotonic()
+                self._started_at[member] = time.monotonic()
                 continue
             self._rest(member)
-            finished.append((member, said))
+            finished.append((member, message))
         return finished
 
     def end(self, member: int) -> None:
-        """End a process, whatever it does."""
+        """End a process, whatever it is doing."""
         process, _ = self._members[member]
         process.kill()
         self._rest(member)
         self._lost(member)
 
-    def dismiss(self) -> None:
-        """Close every pipe; idle processes end by themselves, busy ones are stopped."""
+    def shutdown(self) -> None:
+        """Close all pipes; idle processes end by themselves, busy ones are stopped."""
         for member, (process, pipe) in self._members.items():
             pipe.close()
             process.join(timeout=0 if member in self._busy else 2)
@@ -128,15 +128,15 @@ class Processes:
                 process.join()
         self._members.clear()
         self._busy.clear()
-        self._begun.clear()
+        self._started_at.clear()
         self._loading.clear()
 
     def _rest(self, member: int) -> None:
         self._busy.discard(member)
-        self._begun.pop(member, None)
+        self._started_at.pop(member, None)
         self._loading.pop(member, None)
 
-    def _lost(self, member: int) -> Lost:
+    def _lost(self, member: int) -> WorkerLostError:
         process, pipe = self._members.pop(member)
         pipe.close()
         process.join()
@@ -144,11 +144,11 @@ class Processes:
             self._free_gpus.append(self._gpu_of.pop(member))
         loading = member in self._loading
         what = "its process died while it was loading" if loading else "the process that made this edit died"
-        return Lost(f"{what} ({end_of(process.exitcode)})", loading=loading)
+        return WorkerLostError(f"{what} ({end_of(process.exitcode)})", loading=loading)
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs this machine offers, by the name CUDA_VISIBLE_DEVICES uses."""
+    """Return the GPUs of this machine, by the names of CUDA_VISIBLE_DEVICES."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [gpu for gpu in named.split(",") if gpu.strip()]
@@ -157,7 +157,7 @@ def visible_gpus() -> list[str]:
 
 
 def _serve(pipe: Connection, gpu: str | None) -> None:
-    """What each process does: take its GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
+    """Run the process: use one GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     if gpu is not None:

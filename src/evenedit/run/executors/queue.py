@@ -1,4 +1,4 @@
-"""The edits that are still to be made by one editor, handed out to whoever is free, one by one or in batches."""
+"""The open edits of one editor, handed out to idle workers one by one or in batches."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from enum import Enum
 from threading import Lock
 from zlib import crc32
 
-from evenedit.core.errors import CannotLoad, EvenEditError
+from evenedit.core.errors import EvenEditError, LoadError
 from evenedit.core.records import Edit, Outcome
 from evenedit.run.streak import FailureStreak
 from evenedit.run.worker import EditTask
 
 
 class Claim(Enum):
-    """Whose a piece of work is that several runs share."""
+    """Which of several runs has a piece of work."""
 
-    OURS = "ours"
-    HELD = "another run's"
-    DONE = "nobody's any more"
+    THIS_RUN = "this run"
+    HELD = "another run"
+    DONE = "done"
 
 
 class EditQueue:
@@ -34,13 +34,13 @@ class EditQueue:
         tasks: Iterable[EditTask],
         streak: FailureStreak | None = None,
         begin: Callable[[], bool] = lambda: True,
-        claim: Callable[[EditTask], Claim] = lambda _task: Claim.OURS,
+        claim: Callable[[EditTask], Claim] = lambda _task: Claim.THIS_RUN,
         settle: Callable[[Edit], None] = lambda _edit: None,
         batch: int = 1,
     ) -> None:
         self.batch = batch
         """Edits that are made in one call at most."""
-        self._alone: set[str] = set()
+        self._single: set[str] = set()
         """Edits that are made one by one, since a batch with them failed."""
         self.streak = streak or FailureStreak("editor", 0)
         self._lots = [deque(tasks)]
@@ -48,11 +48,11 @@ class EditQueue:
         """Whether one more edit may begin; asked right before."""
         self._claim = claim
         """Whose an edit is; asked before it begins."""
-        self.elsewhere: list[EditTask] = []
+        self.held: list[EditTask] = []
         """Edits that other runs are making."""
         self._settle = settle
         """Told how an edit that began has ended."""
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -63,23 +63,23 @@ class EditQueue:
             yield batch
 
     def split(self, size: int) -> None:
-        """Spread the tasks over so many lots."""
+        """Distribute the tasks over so many lots."""
         tasks = [task for lot in self._lots for task in lot]
         self._lots = [deque() for _ in range(size)]
         for task in tasks:
             self._lots[crc32("".join(task.images[:1]).encode()) % size].append(task)
 
-    def take(self, seat: int = 0) -> EditTask | None:
-        """The next task for the worker at this seat: of its own lot, or of the longest when that is empty."""
+    def take(self, worker: int = 0) -> EditTask | None:
+        """Return the next task for a worker: from its lot, or from the longest lot if that is empty."""
         with self._lock:
-            return self._next(seat)
+            return self._next(worker)
 
-    def take_batch(self, seat: int = 0) -> Sequence[EditTask]:
-        """The next tasks that go into one call; none where there is nothing left to do."""
+    def take_batch(self, worker: int = 0) -> Sequence[EditTask]:
+        """Return the next tasks for one call; empty if there is nothing left to do."""
         taken: list[EditTask] = []
         with self._lock:
-            while len(taken) < self.batch and (task := self._next(seat)) is not None:
-                if task.request.id not in self._alone:
+            while len(taken) < self.batch and (task := self._next(worker)) is not None:
+                if task.request.id not in self._single:
                     taken.append(task)
                 elif taken:
                     self._put_back(task)
@@ -88,33 +88,33 @@ class EditQueue:
                     return [task]
         return taken
 
-    def _next(self, seat: int) -> EditTask | None:
+    def _next(self, worker: int) -> EditTask | None:
         while len(self):
-            own = self._lots[seat % len(self._lots)]
-            task = self._other() or (own or max(self._lots, key=len)).popleft()
-            if task.request.id in self._begun or self._may_begin(task):
-                self._begun.add(task.request.id)
+            lot = self._lots[worker % len(self._lots)]
+            task = self._other() or (lot or max(self._lots, key=len)).popleft()
+            if task.request.id in self._started or self._may_begin(task):
+                self._started.add(task.request.id)
                 return task
         return None
 
     def _may_begin(self, task: EditTask) -> bool:
         claim = self._claim(task)
-        if claim is Claim.OURS and not self._begin():
+        if claim is Claim.THIS_RUN and not self._begin():
             self._lots = [deque()]
             return False
         if claim is Claim.HELD:
-            self.elsewhere.append(task)
-        return claim is Claim.OURS
+            self.held.append(task)
+        return claim is Claim.THIS_RUN
 
     def put_back(self, task: EditTask) -> None:
-        """Have a task done again, next of all."""
+        """Put a task back in front of all others."""
         with self._lock:
             self._put_back(task)
 
-    def put_back_alone(self, batch: Sequence[EditTask]) -> None:
-        """Have every task of a batch done again by itself, so that it is known which is to blame."""
+    def requeue_singly(self, batch: Sequence[EditTask]) -> None:
+        """Put the tasks of a batch back to be done one by one, so that the faulty one is identified."""
         with self._lock:
-            self._alone.update(task.request.id for task in batch)
+            self._single.update(task.request.id for task in batch)
             for task in reversed(batch):
                 self._put_back(task)
 
@@ -122,22 +122,22 @@ class EditQueue:
         max(self._lots, key=len).appendleft(task)
 
     def note(self, task: EditTask, edit: Edit) -> None:
-        """Note how a task ended."""
+        """Record how a task ended."""
         failure = str(edit.detail.get("failure", "")) if edit.outcome is Outcome.FAILED else ""
         self.streak.note(failure, str(edit.detail.get("error", "")), task.images[0], task.request.prompt_id)
         self._settle(edit)
 
     def end(self, error: Exception) -> None:
-        """Stop the editor, since every further edit would end like this one."""
+        """Stop the editor, since all further edits would fail in the same way."""
         if isinstance(error, EvenEditError):
             self.streak.end(str(error), mistake=error)
-        elif isinstance(error, CannotLoad):
+        elif isinstance(error, LoadError):
             self.streak.end(str(error), error.failure)
         else:
             self.streak.end(f"{type(error).__name__}: {error}", "crash")
 
     def _other(self) -> EditTask | None:
-        """After failures: a task whose portrait and prompt are not among theirs; None where there is none."""
+        """Return a task with another portrait and prompt than the last failures; None if there is none."""
         portraits, prompts = self.streak.portraits, self.streak.prompts
         if not portraits:
             return None

@@ -1,6 +1,6 @@
 """Work in threads of this process: for what waits (APIs, judges), and for a CPU editor.
 
-A thread cannot be ended. One that runs out of time is left to itself: its item ends as late, another thread takes its
+A thread cannot be ended. A thread that times out is abandoned: its item ends as timed out, another thread takes its
 place, and the program does not wait for it at its end.
 """
 
@@ -29,18 +29,18 @@ class Lane(Generic[Item, Result]):
     threads: int
     limit: float | None = None
     """Seconds for one item; None: any time."""
-    late: Callable[[Item, float], Result] | None = None
+    on_timeout: Callable[[Item, float], Result] | None = None
     """Makes the result of an item that ran out of time, from the item and the limit."""
     count: Callable[[Item], int] = lambda _item: 1
     """How many times as long an item may take."""
 
 
-class _Seat(Generic[Item]):
+class _WorkerThread(Generic[Item]):
     """One thread and what it works on."""
 
     def __init__(self) -> None:
         self.item: Item | None = None
-        self.begun = 0.0
+        self.started_at = 0.0
         self.left = False
         """Whether nobody waits for it any more."""
 
@@ -59,55 +59,55 @@ class _Threads(Generic[Item, Result]):
         self._taking = Lock()
         self._counting = Lock()
         self._closed = False
-        self.seats: set[_Seat[Item]] = set()
+        self.threads: set[_WorkerThread[Item]] = set()
         self._start()
 
     def close(self) -> None:
-        """Begin nothing new."""
+        """Start nothing new."""
         self._closed = True
 
-    def late(self) -> Iterator[Result]:
-        """Leave the threads that ran out of time, and yield what becomes of their items."""
+    def expire(self) -> Iterator[Result]:
+        """Abandon the threads that have timed out, and yield the results of their items."""
         limit = self.lane.limit
-        if limit is None or self.lane.late is None:
+        if limit is None or self.lane.on_timeout is None:
             return
         now = time.monotonic()
-        for seat in list(self.seats):
+        for thread in list(self.threads):
             with self._counting:
-                item = seat.item
-                if item is None or now - seat.begun < limit * self.lane.count(item):
+                item = thread.item
+                if item is None or now - thread.started_at < limit * self.lane.count(item):
                     continue
-                seat.left = True
-                self.seats.discard(seat)
-            yield self.lane.late(item, limit)
+                thread.left = True
+                self.threads.discard(thread)
+            yield self.lane.on_timeout(item, limit)
             self._start()
 
     def _start(self) -> None:
         with self._counting:
-            if self._closed or len(self.seats) >= self.lane.threads:
+            if self._closed or len(self.threads) >= self.lane.threads:
                 return
-            seat = _Seat[Item]()
-            self.seats.add(seat)
-        Thread(target=self._serve, args=(seat,), name=self._name, daemon=True).start()
+            thread = _WorkerThread[Item]()
+            self.threads.add(thread)
+        Thread(target=self._serve, args=(thread,), name=self._name, daemon=True).start()
 
-    def _serve(self, seat: _Seat[Item]) -> None:
+    def _serve(self, thread: _WorkerThread[Item]) -> None:
         try:
             while (item := self._next()) is not None:
                 with self._counting:
-                    seat.item, seat.begun = item, time.monotonic()
+                    thread.item, thread.started_at = item, time.monotonic()
                 self._start()
                 result = self._work(item)
                 with self._counting:
-                    if seat.left:
+                    if thread.left:
                         return
-                    seat.item = None
+                    thread.item = None
                 self._ended.put((result, None))
         except BaseException as error:
-            if not seat.left:
+            if not thread.left:
                 self._ended.put((None, error))
         finally:
             with self._counting:
-                self.seats.discard(seat)
+                self.threads.discard(thread)
             self._ended.put((None, None))  # so that somebody looks whether this was the last
 
     def _next(self) -> Item | None:
@@ -121,28 +121,28 @@ class _Threads(Generic[Item, Result]):
 
 
 def in_threads(items: Iterable[Item], work: Callable[[Item], Result], threads: int) -> Iterator[list[Result]]:
-    """Do `work` on every item in threads; yield results as they come.
+    """Do `work` on all items in threads; yield results as they arrive.
 
     On Ctrl-C nothing new is begun; what finishes soon is yielded, then KeyboardInterrupt is raised.
     """
-    return in_lanes([Lane(items, threads)], work)
+    return run_in_lanes([Lane(items, threads)], work)
 
 
-def in_lanes(lanes: Sequence[Lane[Item, Result]], work: Callable[[Item], Result]) -> Iterator[list[Result]]:
-    """The same in lanes, each with threads of its own. What `work` raises is raised once the others have ended."""
+def run_in_lanes(lanes: Sequence[Lane[Item, Result]], work: Callable[[Item], Result]) -> Iterator[list[Result]]:
+    """Do `work` in lanes, each with its own threads; raise an error of `work` when the others have ended."""
     ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
     error: BaseException | None = None
     with graceful() as stop:
         running = [_Threads(lane, work, ended, f"evenedit-{number}") for number, lane in enumerate(lanes)]
         try:
-            while any(threads.seats for threads in running) or not ended.empty():
+            while any(threads.threads for threads in running) or not ended.empty():
                 batch: list[Result] = []
-                for result, raised in _some(ended):
+                for result, raised in _next_completed(ended):
                     error = error or raised
                     if result is not None:
                         batch.append(result)
                 for threads in running:
-                    batch += threads.late()
+                    batch += threads.expire()
                     if stop.requested or error is not None:
                         threads.close()
                 if batch:
@@ -158,8 +158,8 @@ def in_lanes(lanes: Sequence[Lane[Item, Result]], work: Callable[[Item], Result]
         raise KeyboardInterrupt
 
 
-def _some(ended: SimpleQueue[Any]) -> Iterator[Any]:
-    """What has ended by now; waits a moment for the first."""
+def _next_completed(ended: SimpleQueue[Any]) -> Iterator[Any]:
+    """Yield what has ended by now; wait a moment for the first."""
     try:
         yield ended.get(timeout=LOOK)
         while True:
@@ -171,12 +171,12 @@ def _some(ended: SimpleQueue[Any]) -> Iterator[Any]:
 def in_pool(
     executor: Executor, items: Iterable[Item], work: Callable[[Item], Result], width: int
 ) -> Iterator[list[Result]]:
-    """Do `work` on every item in a pool of `width` workers, which is shut at the end; yield results as they come."""
+    """Do `work` on all items in a pool of `width` workers, then shut it down; yield results as they arrive."""
     queue = iter(items)
     pending: set[Future[Result]] = set()
     ended: SimpleQueue[Future[Result]] = SimpleQueue()
     with graceful() as stop, ExitStack() as stack:
-        stack.callback(_shut, executor, stop)
+        stack.callback(_shutdown_pool, executor, stop)
         while True:
             while not stop.requested and len(pending) < 2 * width:  # keep the queue short
                 item = next(queue, None)
@@ -189,7 +189,7 @@ def in_pool(
                 pending = {future for future in pending if not future.cancel()}
             if not pending or stop.over:
                 break
-            done = {future for future in _some(ended) if not future.cancelled()}
+            done = {future for future in _next_completed(ended) if not future.cancelled()}
             pending -= done
             if done:
                 yield [future.result() for future in done]
@@ -197,8 +197,8 @@ def in_pool(
         raise KeyboardInterrupt
 
 
-def _shut(executor: Executor, stop: Any) -> None:
-    """End a pool; processes that are still busy after an interruption are ended, too."""
+def _shutdown_pool(executor: Executor, stop: Any) -> None:
+    """Shut a pool down; after an interruption, also end processes that are still busy."""
     executor.shutdown(wait=not stop.requested, cancel_futures=True)
     if stop.requested:
         for process in list((getattr(executor, "_processes", None) or {}).values()):

@@ -28,7 +28,7 @@ RELIEF = 24.0
 
 @lru_cache(maxsize=4096)
 def ink(lab: Lab) -> tuple[int, int, int]:
-    """The 8-bit colour of a CIELAB value."""
+    """Convert a CIELAB value to an 8-bit colour."""
     red, green, blue = np.rint(lab_to_rgb(lab)).astype(int).tolist()
     return red, green, blue
 
@@ -40,7 +40,7 @@ def mix(first: Lab, second: Lab, share: float) -> Lab:
 
 
 def shift(color: Lab, lightness: float, a: float = 0.0, b: float = 0.0) -> Lab:
-    """The colour moved in CIELAB, its lightness kept within 3..98."""
+    """Move a colour in CIELAB, keeping its lightness within 3..98."""
     return min(98.0, max(3.0, color[0] + lightness)), color[1] + a, color[2] + b
 
 
@@ -51,7 +51,7 @@ def smoothstep(low: float, high: float, value: float) -> float:
 
 
 def gauss(x: Array, y: Array, at: tuple[float, float], spread: tuple[float, float]) -> Array:
-    """A soft spot of height one; a row of x and a column of y give a grid."""
+    """Evaluate a soft spot of height one; a row of x and a column of y give a grid."""
     across: Array = np.exp(-0.5 * ((x - at[0]) / spread[0]) ** 2)
     down: Array = np.exp(-0.5 * ((y - at[1]) / spread[1]) ** 2)
     return across * down
@@ -66,7 +66,7 @@ _CATMULL_ROM = (
 
 
 def curve(points: Sequence[tuple[float, float]] | Array, closed: bool = False) -> Array:
-    """A smooth line through the points."""
+    """Return a smooth line through the points."""
     knots = np.asarray(points, dtype=np.float64)
     if closed:
         padded = np.concatenate([knots[-1:], knots, knots[:2]])
@@ -83,14 +83,14 @@ def _windows(count: int) -> NDArray[np.intp]:
 
 
 def mirrored(half: Sequence[tuple[float, float]] | Array) -> Array:
-    """The knots of a symmetric outline from its right half, given from top to bottom."""
+    """Return the knots of a symmetric outline from its right half, given from top to bottom."""
     right = np.asarray(half, dtype=np.float64)
     left = right[::-1] * _SIDES[-1]
     return np.concatenate([right, left[np.abs(left[:, 0]) > 1e-9]])
 
 
 def flip(points: Sequence[tuple[float, float]] | Array, side: int) -> Array:
-    """The points on the right (1) or mirrored to the left (-1)."""
+    """Return the points on the right (1) or mirrored to the left (-1)."""
     placed: Array = np.asarray(points, dtype=np.float64) * _SIDES[side]
     return placed
 
@@ -99,7 +99,7 @@ _SIDES = {1: np.array([1.0, 1.0]), -1: np.array([-1.0, 1.0])}
 
 
 def ellipse(x: float, y: float, rx: float, ry: float, count: int = 40) -> Array:
-    """The outline of an ellipse."""
+    """Return the outline of an ellipse."""
     across, down = _circle(count)
     outline = np.empty((count, 2))
     outline[:, 0], outline[:, 1] = x + rx * across, y + ry * down
@@ -113,12 +113,12 @@ def _circle(count: int) -> tuple[Array, Array]:
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Array:
-    """The corners of a rectangle."""
+    """Return the corners of a rectangle."""
     return np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
 
 
 def rounded(left: float, top: float, right: float, bottom: float, radius: float) -> Array:
-    """The outline of a rectangle with round corners."""
+    """Return the outline of a rectangle with round corners."""
     angle = np.linspace(0, np.pi / 2, 7)
     arc = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.concatenate(
@@ -132,7 +132,7 @@ def rounded(left: float, top: float, right: float, bottom: float, radius: float)
 
 
 def ribbon(line: Array, width: float, taper: float = 1.0) -> Array:
-    """The outline of a brush stroke along the line, its ends thinned by `taper`."""
+    """Return the outline of a brush stroke along the line, its ends thinned by `taper`."""
     along = np.empty_like(line)
     along[1:-1] = line[2:] - line[:-2]
     along[0], along[-1] = line[1] - line[0], line[-1] - line[-2]
@@ -186,14 +186,14 @@ class Frame:
         return points @ matrix + offset
 
     def locate(self, points: Array) -> Array:
-        """The drawing's coordinates of canvas points: the inverse of `place`."""
+        """Return the drawing's coordinates of canvas points: the inverse of `place`."""
         matrix, offset = _placement(self)
         return (points - offset) @ np.linalg.inv(matrix)
 
 
 @lru_cache(maxsize=64)
 def _placement(frame: Frame) -> tuple[Array, Array]:
-    """The matrix and the offset that take a row (x, y) of the drawing to the canvas."""
+    """Return the matrix and the offset that take a row (x, y) of the drawing to the canvas."""
     cos, sin = math.cos(frame.tilt), math.sin(frame.tilt)
     matrix = frame.scale * np.array([[cos, sin], [-sin, cos]])
     pivot = np.array([0.0, frame.pivot])
@@ -220,7 +220,7 @@ class CanvasPatch:
         return round(high * self.density), round(wide * self.density)
 
     def axes(self) -> tuple[Array, Array]:
-        """A row of x and a column of y."""
+        """Return a row of x and a column of y."""
         rows, columns = self.shape
         x = self.left + (np.arange(columns) + 0.5) / self.density
         y = self.top + (np.arange(rows) + 0.5) / self.density
@@ -266,8 +266,8 @@ class Canvas:
         `ramp` holds 256 CIELAB colours for shifts of -RELIEF..RELIEF; the median gets the middle one.
         """
         bounds = self._bounds(box(patch.left, patch.top, patch.right, patch.bottom))
-        shown = self.labels.crop(bounds)
-        seen = self._labels_on(patch, bounds, shown)
+        labels_in_box = self.labels.crop(bounds)
+        seen = self._labels_on(patch, bounds, labels_in_box)
         middle = _median(
             np.concatenate(
                 [field[_is_one_of(labels, but=PixelLabel.COVERED)[seen]] for labels, field in reliefs.items()]
@@ -275,17 +275,17 @@ class Canvas:
         )
         palette = np.rint(lab_to_rgb(ramp)).astype(np.uint8).tobytes()
         for labels, field in reliefs.items():
-            mask = shown.point(_only(labels))
+            mask = labels_in_box.point(_only(labels))
             part = mask.getbbox()
             if part is None:
                 continue
-            here = (bounds[0] + part[0], bounds[1] + part[1], bounds[0] + part[2], bounds[1] + part[3])
+            target = (bounds[0] + part[0], bounds[1] + part[1], bounds[0] + part[2], bounds[1] + part[3])
             steps = np.clip(np.rint(128 + (field - middle) * (128 / RELIEF)), 0, 255).astype(np.uint8)
-            fine = self._enlarge(Image.fromarray(steps), patch, here)
+            fine = self._enlarge(Image.fromarray(steps), patch, target)
             fine.putpalette(palette)
-            wide, high = here[2] - here[0], here[3] - here[1]
+            wide, high = target[2] - target[0], target[3] - target[1]
             colors = fine.convert("RGB").resize((wide, high), Image.Resampling.NEAREST)
-            self.picture.paste(colors, here[:2], mask.crop(part))
+            self.picture.paste(colors, target[:2], mask.crop(part))
 
     def tint(self, strokes: Strokes, blur: float, within: PixelLabel, covers: float | None = None) -> Tint:
         """Prepare a soft tint of `within`: outlines with their opacities, blurred (in drawing units).
@@ -315,20 +315,20 @@ class Canvas:
         self.picture.paste(ink(color), tint.at, tint.opacity)
 
     def finish(self) -> Image.Image:
-        """The picture at its asked size."""
+        """Return the picture at its final size."""
         return self.picture.reduce(SUPERSAMPLING)
 
     def masks(self) -> dict[str, NDArray[np.bool_]]:
-        """The pixels that show one thing only, by what they show."""
+        """Return the pixels that show one thing only, by what they show."""
         labels = np.asarray(self.labels)
         tiles = np.where(labels == PixelLabel.NECK, PixelLabel.SKIN, labels).reshape(
             self.size, SUPERSAMPLING, self.size, SUPERSAMPLING
         )
-        shown = (PixelLabel.SKIN, PixelLabel.HAIR, PixelLabel.CLOTHES, PixelLabel.BACKGROUND)
-        return {label.name.lower(): (tiles == label).all(axis=(1, 3)) for label in shown}
+        visible = (PixelLabel.SKIN, PixelLabel.HAIR, PixelLabel.CLOTHES, PixelLabel.BACKGROUND)
+        return {label.name.lower(): (tiles == label).all(axis=(1, 3)) for label in visible}
 
     def _bounds(self, points: Array, margin: int = 0) -> Bounds:
-        """The box of whole picture pixels around drawing points, in supersampled pixels."""
+        """Return the box of whole picture pixels around drawing points, in supersampled pixels."""
         placed = self.frame.place(points) * self.size
         low, high = np.floor(placed.min(axis=0)) - margin, np.ceil(placed.max(axis=0)) + margin
         left, top = np.clip(low, 0, self.size).astype(int).tolist()
@@ -336,18 +336,18 @@ class Canvas:
         return left * SUPERSAMPLING, top * SUPERSAMPLING, right * SUPERSAMPLING, bottom * SUPERSAMPLING
 
     def _enlarge(self, coarse: Image.Image, patch: CanvasPatch, bounds: Bounds) -> Image.Image:
-        """What a patch's grid shows in a box of the canvas, at the final resolution: it is smooth."""
+        """Resample a patch's grid to a box of the canvas at the final resolution."""
         wide, high = bounds[2] - bounds[0], bounds[3] - bounds[1]
         corners = (np.array([(0, 0), (1, 0), (0, 1)]) + np.array(bounds[:2]) / SUPERSAMPLING) / self.size
         on_grid = (self.frame.locate(corners) - (patch.left, patch.top)) * patch.density
         shape = (-(-high // SUPERSAMPLING), -(-wide // SUPERSAMPLING))
         return self._resample(coarse, on_grid, shape, Image.Resampling.BILINEAR)
 
-    def _labels_on(self, patch: CanvasPatch, bounds: Bounds, shown: Image.Image) -> NDArray[np.uint8]:
-        """What the labels inside a box of the canvas are at each point of a patch's grid."""
+    def _labels_on(self, patch: CanvasPatch, bounds: Bounds, labels: Image.Image) -> NDArray[np.uint8]:
+        """Return the labels inside a box of the canvas at each point of a patch's grid."""
         corners = np.array([(0, 0), (1, 0), (0, 1)]) / patch.density + (patch.left, patch.top)
         on_canvas = self.frame.place(corners) * self.side - bounds[:2]
-        return np.asarray(self._resample(shown, on_canvas, patch.shape))
+        return np.asarray(self._resample(labels, on_canvas, patch.shape))
 
     @staticmethod
     def _resample(
@@ -356,7 +356,7 @@ class Canvas:
         shape: tuple[int, int],
         how: Image.Resampling = Image.Resampling.NEAREST,
     ) -> Image.Image:
-        """The image seen through an affine map, given where it takes (0, 0), (1, 0) and (0, 1)."""
+        """Resample the image through an affine map, given its images of (0, 0), (1, 0) and (0, 1)."""
         (x, y), (x1, y1), (x2, y2) = corners.tolist()
         affine = (x1 - x, x2 - x, x, y1 - y, y2 - y, y)
         return image.transform(shape[::-1], Image.Transform.AFFINE, affine, resample=how, fillcolor=128)
@@ -368,7 +368,7 @@ def _median(values: Array) -> float:
 
 @lru_cache(maxsize=16)
 def _is_one_of(labels: tuple[PixelLabel, ...], but: PixelLabel) -> NDArray[np.bool_]:
-    """By label, whether it is one of these."""
+    """Return, by label, whether it is one of these."""
     return np.array([value in labels and value != but for value in range(256)])
 
 

@@ -23,9 +23,9 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.plugins import suggest
 from evenedit.protocol import FACTORS, Factor, cells, factor
 from evenedit.simulation.portraits.canvas import mix
-from evenedit.simulation.portraits.hair import TEXTURES
 from evenedit.simulation.portraits.headwear import HEADWEAR, NONE
-from evenedit.simulation.portraits.portrait import Portrait, render
+from evenedit.simulation.portraits.portrait import render
+from evenedit.simulation.portraits.traits import TEXTURES, Portrait
 
 LABELS = "evenedit-labels"
 """The picture's note that holds its labels: how a simulated editor knows whom to treat differently."""
@@ -121,7 +121,7 @@ class Drawn:
         return self._factors
 
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
-        """Each person's id, labels, origin and picture, in the grid's order."""
+        """Yield each person's id, labels, origin and picture, in the grid's order."""
         for cell in cells(self._factors):
             for number in range(1, self.faces_per_cell + 1):
                 name = "_".join(cell.values()) + ("" if number == 1 else f"_{number}")
@@ -132,7 +132,7 @@ class Drawn:
 
 
 def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
-    """A person with these labels, of whichever grid has them."""
+    """Draw a person with these labels, from the grid that has them."""
     draw = next((draw for name, draw in SAMPLERS.items() if name in attributes), None)
     if draw is None:
         labels = ", ".join(attributes) or "nothing"
@@ -141,7 +141,7 @@ def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
 
 
 def _sample_by_race_gender_age(attributes: Mapping[str, str], seed: int) -> Portrait:
-    """A person of the race × gender × age grid.
+    """Draw a person of the race × gender × age grid.
 
     With the same seed, two race labels give the same face: only tone and hair colour and texture may differ.
     """
@@ -150,7 +150,7 @@ def _sample_by_race_gender_age(attributes: Mapping[str, str], seed: int) -> Port
 
 
 def _sample_by_monk(attributes: Mapping[str, str], seed: int) -> Portrait:
-    """A person whose skin has exactly this Monk tone; with the same seed, nothing else depends on that label."""
+    """Draw a person whose skin has exactly this Monk tone; with the same seed, nothing else depends on it."""
     looks = _stream(seed, "looks")
     person = _person(seed, NEUTRAL, float(looks.uniform(*YEARS)), feminine=looks.random() < 0.5)
     skin = _rounded(MONK[int(attributes["monk"]) - 1])
@@ -171,7 +171,7 @@ SAMPLERS: Mapping[str, Callable[[Mapping[str, str], int], Portrait]] = {
 
 
 def _person(seed: int, leaning: Leaning, years: float, *, feminine: bool) -> Portrait:
-    """A person drawn from these distributions."""
+    """Draw a person from these distributions."""
     shape, style, hue, age, beard = (_stream(seed, part) for part in ("shape", "style", "hue", "age", "beard"))
 
     def around(mean: float, spread: float = 0.18) -> float:
@@ -236,7 +236,7 @@ def _rounded(color: Lab) -> Lab:
 
 
 def _stable_seed(*parts: object) -> int:
-    """An integer that depends only on the parts, in every process and on every machine."""
+    """Hash the parts to an integer that is the same in every process and on every machine."""
     return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:6])
 
 
@@ -245,7 +245,7 @@ def _stream(*parts: object) -> np.random.Generator:
 
 
 def _chosen_factors(factors: Sequence[Factor], only: Mapping[str, Sequence[str]]) -> tuple[Factor, ...]:
-    """The grid's factors with the levels that `only` keeps."""
+    """Return the grid's factors with the levels that `only` keeps."""
     known = {f.name: f.codes for f in factors}
     for name, codes in only.items():
         if name not in known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,10 +29,8 @@ from evenedit.simulation.portraits.canvas import (
 )
 from evenedit.simulation.portraits.hair import HairPainter
 from evenedit.simulation.portraits.headwear import covers_hair, draw_headwear
+from evenedit.simulation.portraits.traits import Portrait
 from evenedit.simulation.portraits.wardrobe import draw_outfit
-
-if TYPE_CHECKING:
-    from evenedit.simulation.portraits.portrait import Portrait
 
 BROW_Y, EYE_Y, CHIN_Y = 0.390, 0.446, 0.716
 GRAY: Lab = (80.0, 0.0, 2.0)
@@ -335,7 +332,7 @@ class Painter:
 def _face_relief(
     half: float, eye_x: float, nose_y: float, nose_half: float, mouth_y: float, cheeks: float, age: float
 ) -> Array:
-    """How much lighter or darker each spot of a face of this shape is than the rest of it."""
+    """Return how much lighter or darker each spot of a face is than the rest of it."""
     x, y = SKIN_PATCH.axes()
     turning = -15.0 * np.clip(np.abs(x) / half - 0.64, 0, None) - 2.6 * x / half
     relief = turning - 70.0 * np.clip(y - 0.60, 0, None) + 4.0 * gauss(x, y, (0, 0.315), (0.085, 0.040))
@@ -357,7 +354,7 @@ def _face_relief(
 
 @lru_cache(maxsize=128)
 def _neck_relief(half: float) -> Array:
-    """The same of the neck under it."""
+    """Return how much lighter or darker each spot of the neck is than the rest of it."""
     x, y = SKIN_PATCH.axes()
     chin = 0.745 - 0.5 * x**2 / half
     cast = 1 / (1 + np.exp((y - chin - 0.022) / 0.010))

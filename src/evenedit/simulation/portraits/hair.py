@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evenedit.core.color import Lab
@@ -22,14 +20,10 @@ from evenedit.simulation.portraits.canvas import (
     shift,
     smoothstep,
 )
-
-if TYPE_CHECKING:
-    from evenedit.simulation.portraits.portrait import Portrait
+from evenedit.simulation.portraits.traits import Portrait
 
 LONG = 0.32
 """Hair at least this long falls behind the ears."""
-TEXTURES = ("straight", "wavy", "curly", "coily")
-"""How hair can fall."""
 SPRING = {"straight": 0.75, "wavy": 0.95, "curly": 1.15, "coily": 1.2}
 """How much a texture lifts hair off the head."""
 CURLS = {"straight": (0.0, 1.0), "wavy": (0.005, 0.075), "curly": (0.012, 0.046), "coily": (0.0065, 0.026)}
@@ -180,7 +174,7 @@ class HairPainter:
         ]
 
     def _curled(self, outline: Array) -> Array:
-        """The outline with the soft bumps that curls make."""
+        """Add the soft bumps of curls to an outline."""
         depth, width = CURLS[self.person.hair_texture]
         if depth == 0.0:
             return outline
@@ -223,8 +217,8 @@ class HairPainter:
         waves = self.rng.uniform(9, 48, 8)[:, None]
         profile = np.sin(bins * waves + self.rng.uniform(0, 6.3, 8)[:, None]).sum(axis=0) / 8**0.5
         index = np.clip((angle + np.pi) * (720 / (2 * np.pi)), 0, 719).astype(np.intp)
-        looked: Array = profile[index]
-        return looked
+        values: Array = profile[index]
+        return values
 
     def _coils(self, x: Array, y: Array) -> Array:
         first, second = self.rng.uniform(0, 6, 2)

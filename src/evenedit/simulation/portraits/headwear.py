@@ -19,12 +19,12 @@ def draw_headwear(canvas: Canvas, headwear: str, color: Lab, half: float, lift: 
 
 
 def covers_hair(headwear: str) -> bool:
-    """Whether no hair shows beside this headwear."""
+    """Return whether this headwear hides all hair."""
     return headwear == "headscarf"
 
 
 def _no_headwear(_canvas: Canvas, _color: Lab, _half: float, _lift: float) -> None:
-    """A bare head."""
+    """Draw a bare head."""
 
 
 def _cap(canvas: Canvas, color: Lab, half: float, lift: float) -> None:

@@ -63,19 +63,19 @@ class ClothesPainter:
         self.fill(ribbon(line, width, taper), color)
 
     def torso(self, color: Lab, neckline: Points) -> None:
-        """The garment's body, open at the neckline (its right half, from the middle outwards)."""
+        """Draw the garment's body, open at the neckline (its right half, from the middle outwards)."""
         open_edge = curve([*flip(neckline[:0:-1], -1).tolist(), *neckline])
         last = neckline[-1]
         arm = curve([last, (0.18, 0.820), (0.275, 0.848), (0.345, 0.892), (0.385, 0.97), (0.400, 1.08)])
         self.fill(np.concatenate([open_edge, arm, flip(arm, -1)[::-1]]), color)
 
     def collar(self, color: Lab) -> None:
-        """The two flaps of a shirt collar."""
+        """Draw the two flaps of a shirt collar."""
         flap = [(0.100, 0.782), (0.118, 0.803), (0.082, 0.892), (0.0, 0.868), (0.050, 0.846), (0.088, 0.812)]
         self.both(flap, color)
 
     def epaulettes(self, color: Lab) -> None:
-        """A strap on each shoulder."""
+        """Draw a strap on each shoulder."""
         self.both([(0.205, 0.826), (0.325, 0.878), (0.312, 0.905), (0.195, 0.852)], color)
 
     def _droop(self, points: Array) -> Array:
@@ -268,24 +268,24 @@ class Scene:
         self.fill(ribbon(np.asarray(points, dtype=np.float64), width, 0.0), color)
 
     def floor(self, y: float) -> None:
-        """A skirting line and what is below it."""
+        """Draw a skirting line and the floor below it."""
         self.fill(box(-0.5, y, 0.5, 1), shift(self.wall, -6))
         self.fill(box(-0.5, y, 0.5, y + 0.012), shift(self.wall, 5))
 
     def window(self, left: float, top: float, right: float, bottom: float) -> None:
-        """A window onto a quiet sky."""
+        """Draw a window with a plain sky."""
         self.fill(rounded(left - 0.012, top - 0.012, right + 0.012, bottom + 0.012, 0.01), WHITE)
         self.fill(box(left, top, right, bottom), SKY)
         self.fill(box(left, bottom - 0.3 * (bottom - top), right, bottom), shift(mix(SKY, GREEN, 0.35), 2))
         self.fill(box((left + right) / 2 - 0.005, top, (left + right) / 2 + 0.005, bottom), WHITE)
 
     def sign(self, x: float, y: float, color: Lab, half: float = 0.085) -> None:
-        """A square sign board."""
+        """Draw a square sign board."""
         self.fill(rounded(x - half - 0.008, y - half - 0.008, x + half + 0.008, y + half + 0.008, 0.02), WHITE)
         self.fill(rounded(x - half, y - half, x + half, y + half, 0.016), color)
 
     def seated(self, x: float, y: float, color: Lab, pregnant: bool = False) -> None:
-        """A pictogram of a seated person."""
+        """Draw a pictogram of a seated person."""
         self.fill(ellipse(x - 0.012, y - 0.048, 0.016, 0.016), color)
         self.line(
             curve([(x - 0.018, y - 0.022), (x - 0.022, y + 0.020), (x + 0.020, y + 0.022), (x + 0.026, y + 0.062)]),
@@ -405,14 +405,14 @@ def _wheels(stage: Scene) -> None:
             stage.line([(x, 1.02), rim], 0.004, STEEL)
 
 
-def _carriage(stage: Scene, seat: Lab, pregnant: bool) -> None:
+def _carriage(stage: Scene, cushion: Lab, pregnant: bool) -> None:
     stage.fill(box(-0.5, 0.10, 0.5, 0.52), WHITE)
     stage.fill(box(-0.5, 0.125, 0.5, 0.495), SKY)
     hills = curve([(-0.5, 0.43), (-0.3, 0.38), (-0.05, 0.42), (0.2, 0.36), (0.5, 0.41)])
     stage.fill(np.concatenate([hills, [(0.5, 0.495), (-0.5, 0.495)]]), mix(GREEN, SKY, 0.5))
     stage.fill(box(-0.5, 0.60, 0.5, 1), shift(stage.wall, -8))
-    stage.fill(rounded(-0.30, 0.58, 0.30, 1.1, 0.07), seat)
-    stage.fill(rounded(-0.26, 0.62, 0.26, 1.1, 0.05), shift(seat, 8))
+    stage.fill(rounded(-0.30, 0.58, 0.30, 1.1, 0.07), cushion)
+    stage.fill(rounded(-0.26, 0.62, 0.26, 1.1, 0.05), shift(cushion, 8))
     stage.line([(-0.44, 0), (-0.44, 1)], 0.022, GOLD)
     board = PINK if pregnant else BLUE
     stage.sign(0.375, 0.20, board)
@@ -494,8 +494,8 @@ _SCENES: dict[str, Callable[[Scene], None]] = {
     "classroom": _classroom,
     "podium": _curtain,
     "wheelchair": _wheelchair,
-    "priority-seat": partial(_carriage, seat=(48.0, 0.0, -32.0), pregnant=False),
-    "pregnancy-seat": partial(_carriage, seat=(64.0, 32.0, 4.0), pregnant=True),
+    "priority-seat": partial(_carriage, cushion=(48.0, 0.0, -32.0), pregnant=False),
+    "pregnancy-seat": partial(_carriage, cushion=(64.0, 32.0, 4.0), pregnant=True),
     "food": _pantry,
     "care": _bedroom,
     "online": _online,

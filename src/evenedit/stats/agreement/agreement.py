@@ -12,18 +12,18 @@ from evenedit.ratings.table import Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.judge_error import judge_error
-from evenedit.stats.agreement.nominal import matched, verdicts
-from evenedit.stats.agreement.ordinal import differences, on_means, on_scores, opinions
+from evenedit.stats.agreement.nominal import nominal_agreement, nominal_match
+from evenedit.stats.agreement.ordinal import difference_statistics, mean_statistics, ordinal_agreement, score_statistics
 from evenedit.stats.agreement.overlap import LIKERT, Overlap, Place, Rows
+from evenedit.stats.agreement.preference import preference
 from evenedit.stats.agreement.rank_tests import group_tests
-from evenedit.stats.disparity.preference import preference
 from evenedit.stats.engine.rules import AnalysisRules
 
 STEREOTYPE = "stereotype"
 
 
 def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
-    """Every statistic of agreement and every test of ratings that the table allows."""
+    """Compute every agreement statistic and every test of ratings that the table allows."""
     evidence = Overlap.of(scores, rules)
     if evidence.people:
         yield from _people(evidence)
@@ -33,8 +33,8 @@ def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
     yield from group_tests(evidence)
 
 
-def _asked(evidence: Overlap) -> Iterator[tuple[str, str, Rows]]:
-    """Every question with every arm it is asked in."""
+def _question_arms(evidence: Overlap) -> Iterator[tuple[str, str, Rows]]:
+    """Yield every question with every arm that asks it."""
     for pairs, questions in ((False, LIKERT), (True, (STEREOTYPE,))):
         for condition in evidence.conditions(pairs=pairs):
             for question in questions:
@@ -42,10 +42,10 @@ def _asked(evidence: Overlap) -> Iterator[tuple[str, str, Rows]]:
 
 
 def _judges(evidence: Overlap) -> Iterator[Agreement]:
-    """Each pair of judges, question by question."""
+    """Yield the agreement of each pair of judges, question by question."""
     names = evidence.table.raters
     for a, b in combinations(evidence.judges, 2):
-        for question, condition, every in _asked(evidence):
+        for question, condition, every in _question_arms(evidence):
             for editor, rows in evidence.editors(every):
                 first, second = evidence.judge(a, question, rows), evidence.judge(b, question, rows)
                 both = (first > 0) & (second > 0)
@@ -53,17 +53,17 @@ def _judges(evidence: Overlap) -> Iterator[Agreement]:
                     place = Place(question, condition, editor, f"{names[a]}|{names[b]}")
                     pair = first[both], second[both]
                     if question == STEREOTYPE:
-                        wanted = matched(len(VERDICTS), *pair)
+                        wanted = nominal_match(len(VERDICTS), *pair)
                     else:
-                        wanted = [*on_scores(*pair), *on_means(*pair), *differences(*pair)]
+                        wanted = [*score_statistics(*pair), *mean_statistics(*pair), *difference_statistics(*pair)]
                     yield from evidence.estimate(place, wanted, rows[both], 2 * int(both.sum()))
 
 
 def _people(evidence: Overlap) -> Iterator[Agreement]:
-    """People and the judges beside them: all people for every editor, equally many per item for all editors."""
-    for question, condition, every in _asked(evidence):
+    """Yield the agreement among people and of judges with them: all people per editor, equal numbers for all."""
+    for question, condition, every in _question_arms(evidence):
         answers = evidence.ratings(question, every)
-        for raters, cohort in (("all", answers), ("complete", people.complete(answers))):
+        for raters, cohort in (("all", answers), ("complete", people.balanced_ratings(answers))):
             rated = (cohort > 0).any(axis=1)
             for editor, rows in evidence.editors(every[rated]) if rated.any() else ():
                 if editor is None or raters == "all":
@@ -71,6 +71,6 @@ def _people(evidence: Overlap) -> Iterator[Agreement]:
                     place = Place(question, condition, editor, raters)
                     if question == STEREOTYPE:
                         judged = evidence.ensemble(question, rows)
-                        yield from verdicts(evidence, place, rows, ratings, judged, len(VERDICTS))
+                        yield from nominal_agreement(evidence, place, rows, ratings, judged, len(VERDICTS))
                     else:
-                        yield from opinions(evidence, place, rows, ratings)
+                        yield from ordinal_agreement(evidence, place, rows, ratings)

@@ -24,7 +24,7 @@ class BinnedLabel:
 
     @property
     def note(self) -> str:
-        """Which scores have which name."""
+        """The scores of each name, in words."""
         return ", ".join(
             f"{name}: {'/'.join(str(s) for s, c in enumerate(self.code, 1) if c == at)}"
             for at, name in enumerate(self.names, 1)
@@ -32,15 +32,15 @@ class BinnedLabel:
 
 
 def labels(rules: AnalysisRules) -> dict[str, BinnedLabel]:
-    """Each labelled question's label, by the thresholds of the rates."""
-    found = {}
+    """Return the binned label of each labelled question, by the thresholds of the rates."""
+    labels_by_question = {}
     if {"edit_success", "soft_erasure"} <= set(rules.rates):
         applied, erased = rules.rates["edit_success"].at_least or 4, rules.rates["soft_erasure"].at_most or 2
         code = tuple(1 if s >= applied else 3 if s <= erased else 2 for s in range(1, 6))
-        found["edit_success"] = BinnedLabel(("yes", "partial", "no"), code)
+        labels_by_question["edit_success"] = BinnedLabel(("yes", "partial", "no"), code)
     for rate in ("gender_change", "race_change"):
         if rate in rules.rates:
             changed = rules.rates[rate].at_least or 3
             code = tuple(1 if s >= changed else 2 for s in range(1, 6))
-            found[rules.rates[rate].question] = BinnedLabel(("yes", "no"), code)
-    return found
+            labels_by_question[rules.rates[rate].question] = BinnedLabel(("yes", "no"), code)
+    return labels_by_question

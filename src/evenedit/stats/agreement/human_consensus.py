@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import lcm
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.ratings.combine import half_up, median
 from evenedit.stats.agreement.inter_rater import Ratings, counts
-from evenedit.stats.engine.ranks import Whole
+from evenedit.stats.engine.ranks import Integers
 
 
-def complete(ratings: Ratings) -> Ratings:
-    """The same number of ratings for every item: the first k raters' in rater order, 0 for all others.
+def balanced_ratings(ratings: Ratings) -> Ratings:
+    """Return equally many ratings per item: those of the first k raters in rater order, 0 for all others.
 
     k is the number of ratings that most items have (the larger one of two); items with fewer are emptied.
     """
@@ -25,35 +23,35 @@ def complete(ratings: Ratings) -> Ratings:
         return np.zeros_like(ratings)
     tally = np.bincount(sizes[sizes > 0])
     k = int(np.flatnonzero(tally == tally.max())[-1])
-    kept = rated & (np.cumsum(rated, axis=1) <= k) & (sizes >= k)[:, None]
-    return np.where(kept, ratings, 0).astype(ratings.dtype)
+    used = rated & (np.cumsum(rated, axis=1) <= k) & (sizes >= k)[:, None]
+    return np.where(used, ratings, 0).astype(ratings.dtype)
 
 
-def whole_means(total: NDArray[np.integer], count: NDArray[np.integer]) -> tuple[Whole, int]:
-    """Means as whole numbers of a common part, so that equal means are equal; and that many parts are one."""
+def integer_means(total: NDArray[np.integer], count: NDArray[np.integer]) -> tuple[Integers, int]:
+    """Return means as integers of a common unit, so that equal means are equal, and the number of units per point."""
     parts = lcm(*(int(c) for c in np.unique(count) if c)) if count.any() else 1
     scaled = [int(t) * (parts // int(c)) if c else 0 for t, c in zip(total, count, strict=True)]
     return np.array(scaled, dtype=np.int64 if parts < 2**50 else object), parts
 
 
 def totals(ratings: Ratings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each item's sum of ratings and their number."""
+    """Return each item's sum of ratings and their number."""
     return ratings.sum(axis=1, dtype=np.int64), (ratings > 0).sum(axis=1, dtype=np.int64)
 
 
 def means(ratings: Ratings) -> NDArray[np.float64]:
-    """Each item's mean rating."""
+    """Return each item's mean rating."""
     total, count = totals(ratings)
     return np.asarray(total / np.maximum(count, 1))
 
 
 def rounded_mean(ratings: Ratings) -> NDArray[np.int8]:
-    """Each item's mean rating, half up."""
+    """Return each item's mean rating, half up."""
     return half_up(*totals(ratings))
 
 
 def rounded_median(ratings: Ratings) -> NDArray[np.int8]:
-    """Each item's median rating, half up."""
+    """Return each item's median rating, half up."""
     return median(ratings.T.astype(np.int8))
 
 
@@ -68,19 +66,8 @@ def doubled_median(ratings: Ratings) -> NDArray[np.int64]:
 
 
 def majority(ratings: Ratings) -> NDArray[np.int8]:
-    """Each item's commonest rating; where several are equally common, its median, half up."""
+    """Return the most frequent rating of each item; the median, half up, where several are equally frequent."""
     tally = counts(ratings)
     top = tally.max(axis=1, keepdims=True)
-    alone = (tally == top).sum(axis=1) == 1
-    return np.where(alone & (top[:, 0] > 0), tally.argmax(axis=1) + 1, rounded_median(ratings)).astype(np.int8)
-
-
-def others(
-    ratings: Ratings, centre: Callable[[Ratings], NDArray[Any]]
-) -> tuple[Ratings, NDArray[Any], NDArray[np.intp]]:
-    """Each rating beside what all others say of the same item: own, theirs, item. Items of one rating are left out."""
-    rated = ratings > 0
-    rater, item = np.nonzero((rated & (rated.sum(axis=1, keepdims=True) > 1)).T)
-    rest = ratings[item]
-    rest[np.arange(len(item)), rater] = 0
-    return ratings[item, rater], centre(rest), item
+    unique = (tally == top).sum(axis=1) == 1
+    return np.where(unique & (top[:, 0] > 0), tally.argmax(axis=1) + 1, rounded_median(ratings)).astype(np.int8)

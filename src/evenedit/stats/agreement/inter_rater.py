@@ -28,16 +28,16 @@ def linear(levels: int = LEVELS) -> Array:
     return np.abs(at[:, None] - at)
 
 
-def _weighted_parts(weights: Array, ratings: Ratings) -> Array:
-    """Each item's weighted agreement among its pairs, whether it has pairs, its shares of levels, whether it is rated.
+def _agreement_parts(levels: int, ratings: Ratings) -> Array:
+    """Return each item's agreement among its pairs, whether it has pairs, its shares of levels, whether it is rated.
 
     Agreement is over items with two ratings or more; the shares are those of each item, averaged over items, so an
     item with many raters does not count for more (Gwet 2014). With equal raters this is the form of Fleiss (1971).
     """
-    n = counts(ratings, len(weights))
+    n = counts(ratings, levels)
     raters = n.sum(axis=1)
     pairs = raters * (raters - 1)
-    agreeing = (n * (n @ weights - 1)).sum(axis=1)
+    agreeing = (n * (n - 1)).sum(axis=1)
     shares = n / np.maximum(raters, 1)[:, None]
     paired, rated = (pairs > 0).astype(np.float64), (raters > 0).astype(np.float64)
     return np.concatenate(
@@ -52,16 +52,8 @@ def _fleiss(sums: Array) -> Array:
     return divide(observed - chance, 1 - chance)
 
 
-def _gwet(weights: Array, sums: Array) -> Array:
-    observed = ratio(sums)
-    shares = sums[:, 2:-1] / np.maximum(sums[:, -1:], 1e-300)
-    levels = len(weights)
-    chance = weights.sum() / (levels * (levels - 1)) * (shares * (1 - shares)).sum(axis=1)
-    return divide(observed - chance, 1 - chance)
-
-
 def _coincidences(levels: int, ratings: Ratings) -> Array:
-    """Each item's pairs of ratings by level × level, each rating counted once (Krippendorff 2011)."""
+    """Return each item's pairs of ratings by level × level, each rating counted once (Krippendorff 2011)."""
     n = counts(ratings, levels)
     raters = n.sum(axis=1)
     pairs = n[:, :, None] * n[:, None, :] - n[:, :, None] * np.eye(levels)
@@ -92,22 +84,22 @@ def _ordinal(each: Array) -> Array:
 
 
 def _crossed_parts(ratings: Ratings) -> Array:
-    """Per set of raters: one, the k scores, their squared sum, the sum of their squares."""
+    """Return, per set of raters: 1, the k scores, their squared sum and the sum of their squares."""
     rated = ratings > 0
     k = int(rated.sum(axis=1).max(initial=0))
     if k < 2 or not (rated.sum(axis=1) == k).all():
         return np.zeros((len(ratings), 1, 3))
     block = np.unique(rated, axis=0, return_inverse=True)[1].ravel()
     scores = ratings[rated].reshape(-1, k).astype(np.float64)
-    own = np.concatenate([np.ones((len(scores), 1)), scores, scores.sum(1, keepdims=True) ** 2,
+    terms = np.concatenate([np.ones((len(scores), 1)), scores, scores.sum(1, keepdims=True) ** 2,
                           (scores**2).sum(1, keepdims=True)], axis=1)  # fmt: skip
     parts = np.zeros((len(scores), int(block.max()) + 1, k + 3))
-    parts[np.arange(len(scores)), block] = own
+    parts[np.arange(len(scores)), block] = terms
     return parts
 
 
 def _icc(mean_of_k: bool, sums: Array) -> Array:
-    """Shrout and Fleiss's ICC(2,1) and ICC(2,k) from mean squares within sets of items that share their raters."""
+    """Return ICC(2,1) and ICC(2,k) (Shrout and Fleiss) from mean squares within sets of items with the same raters."""
     k = sums.shape[2] - 3
     if k < 2:
         return np.full(len(sums), np.nan)
@@ -127,8 +119,6 @@ def _icc(mean_of_k: bool, sums: Array) -> Array:
     return divide(rows - error, rows + bias) if mean_of_k else divide(rows - error, rows + (k - 1) * error + k * bias)
 
 
-QUADRATIC = 1 - (linear() / (LEVELS - 1)) ** 2
-"""Weights of agreement that fall with the squared distance, from 1 to 0."""
 FLEISS = "Fleiss' kappa, Gwet's form for unequal raters"
 SETS = "two-way random raters, absolute agreement, pooled within sets of items that share their raters"
 UNCROSSED = "items have unequal numbers of raters, no two share theirs, or all ratings are alike"
@@ -136,8 +126,8 @@ UNCROSSED = "items have unequal numbers of raters, no two share theirs, or all r
 
 @cache
 def _identical(levels: int) -> Callable[..., Array]:
-    """One function per number of levels, so that statistics know that they share it."""
-    return partial(_weighted_parts, np.eye(levels))
+    """Return one cached function per number of levels, so that statistics can share it."""
+    return partial(_agreement_parts, levels)
 
 
 @cache
@@ -146,32 +136,28 @@ def _pairs(levels: int) -> Callable[..., Array]:
 
 
 def fleiss(levels: int) -> Additive:
-    """Fleiss' kappa over so many levels."""
+    """Return Fleiss' kappa over this number of levels."""
     return Additive("fleiss_kappa", _identical(levels), _fleiss, f"{ALIKE}, or {FEW}", FLEISS)
 
 
 def alpha_nominal(levels: int) -> Additive:
-    """Krippendorff's alpha over so many unordered levels."""
+    """Return Krippendorff's alpha over this number of unordered levels."""
     undefined = f"{ALIKE}, or {FEW}"
     return Additive("krippendorff_alpha_nominal", _pairs(levels), partial(_alpha, _nominal), undefined)
 
 
-def agreeing(levels: int) -> Additive:
-    """The share of pairs of ratings of one item that are equal."""
+def pairwise_agreement(levels: int) -> Additive:
+    """Return the share of pairs of ratings of one item that are equal."""
     return Additive("percent_agreement", _identical(levels), ratio, FEW)
 
 
 fleiss_kappa = fleiss(LEVELS)
-percent_agreement = agreeing(LEVELS)
 krippendorff_alpha_nominal = alpha_nominal(LEVELS)
 krippendorff_alpha_ordinal = Additive(
     "krippendorff_alpha_ordinal", _pairs(LEVELS), partial(_alpha, _ordinal), f"{ALIKE}, or {FEW}"
 )
 krippendorff_alpha_interval = Additive(
     "krippendorff_alpha_interval", _pairs(LEVELS), partial(_alpha, _interval), f"{ALIKE}, or {FEW}"
-)
-gwet_ac2 = Additive(
-    "gwet_ac2", partial(_weighted_parts, QUADRATIC), partial(_gwet, QUADRATIC), FEW, "quadratic weights"
 )
 icc2_1 = Additive("icc2_1", _crossed_parts, partial(_icc, False), UNCROSSED, SETS)
 icc2_k = Additive("icc2_k", _crossed_parts, partial(_icc, True), UNCROSSED, SETS)
@@ -181,9 +167,6 @@ ORDERED = (
     krippendorff_alpha_nominal,
     krippendorff_alpha_ordinal,
     krippendorff_alpha_interval,
-    icc2_1,
     icc2_k,
-    gwet_ac2,
-    percent_agreement,
 )
-"""The statistics of a question with ordered answers."""
+"""The statistics of a question with ordered answers. `icc2_1` is computed for the published preset only."""

@@ -1,4 +1,4 @@
-"""Answers without order: verdicts and preferences of people, the human ceiling, and the judges beside them."""
+"""Unordered answers: agreement of people with one another, and of judges with people."""
 
 from __future__ import annotations
 
@@ -10,34 +10,27 @@ from numpy.typing import NDArray
 
 from evenedit.ratings.combine import verdict
 from evenedit.results.results import Agreement
-from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.agreement.inter_rater import Ratings
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows, Wanted
 
-CEILING = "ceiling_"
-"""What a statistic's name begins with when it is each person against the others."""
-OTHERS = "each person against the others"
 
-
-def matched(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
+def nominal_match(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
     """Accuracy and Cohen's kappa of two series of answers."""
     return [(against.accuracy, (a, b)), (against.cohen(levels), (a, b))]
 
 
-def verdicts(
+def nominal_agreement(
     evidence: Overlap, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8], levels: int
 ) -> Iterator[Agreement]:
-    """People among themselves, each person against the others' majority, the judges against everybody's majority."""
+    """Yield the agreement of people with one another, and of the judges with people's majority."""
     n = int((ratings > 0).sum())
-    among = (reliability.fleiss(levels), reliability.alpha_nominal(levels), reliability.agreeing(levels))
+    among = (reliability.fleiss(levels), reliability.alpha_nominal(levels))
     yield from evidence.estimate(place, [(s, (ratings,)) for s in among], rows, n)
-    own, theirs, item = people.others(ratings, _majority)
-    yield from evidence.estimate(place, matched(levels, own, theirs), rows[item], len(own), OTHERS, CEILING)
     both = judged > 0
     if both.any():
-        wanted = matched(levels, judged[both], _majority(ratings[both]))
+        wanted = nominal_match(levels, judged[both], _majority(ratings[both]))
         yield from evidence.estimate(place, wanted, rows[both], int((ratings[both] > 0).sum()), "people's majority")
 
 

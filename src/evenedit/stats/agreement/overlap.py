@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Experiment, Kind, is_simulated
+from evenedit.core.records import ConditionKind, Experiment, Kind, is_simulated
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
@@ -64,7 +64,7 @@ class Overlap:
 
     @classmethod
     def of(cls, scores: Scores, rules: AnalysisRules) -> Overlap:
-        """The evidence in a table of ratings."""
+        """Build the overlap from a rating table."""
         table = scores.table
         edits = table.edits
         judged = combine(table, judges_only(rules.ensemble), "exclude").values
@@ -89,52 +89,50 @@ class Overlap:
         )
 
     def conditions(self, *, pairs: bool = False) -> list[str]:
-        """The arms that occur, baseline first."""
+        """Return the arms that occur, baseline first."""
         return [condition for condition, of_pairs in self.arms if of_pairs == pairs]
 
     def editors(self, rows: Rows) -> list[tuple[str | None, Rows]]:
-        """All rows as None, then those of each editor."""
-        here = self.editor[rows]
-        return [(None, rows), *((self.editors_by_code[code], rows[here == code]) for code in np.unique(here))]
+        """Return all rows as None, then the rows of each editor."""
+        codes = self.editor[rows]
+        return [(None, rows), *((self.editors_by_code[code], rows[codes == code]) for code in np.unique(codes))]
 
     def rows(self, condition: str, *, pairs: bool = False) -> Rows:
-        """Every edit of an arm."""
+        """Return every edit of an arm."""
         return self.arms[condition, pairs]
 
     def ratings(self, question: str, rows: Rows) -> Ratings:
-        """[row, person]: what people answered."""
+        """Return the answers of people, [row, person]."""
         answers = self.table.values[list(self.people)][:, rows, QUESTION_IDS.index(question)]
         return np.asarray(answers.T)
 
     def ensemble(self, question: str, rows: Rows) -> NDArray[np.int8]:
-        """[row]: what the judges together say."""
+        """Return the combined answer of the judges, [row]."""
         return np.asarray(self.judged[rows, QUESTION_IDS.index(question)])
 
     def judge(self, judge: int, question: str, rows: Rows) -> NDArray[np.int8]:
-        """[row]: what one judge says."""
+        """Return the answers of one judge, [row]."""
         return np.asarray(self.table.values[judge, rows, QUESTION_IDS.index(question)])
 
     def labels(self, factor: str, rows: Rows) -> NDArray[np.str_]:
-        """[row]: the dataset's label of its face."""
+        """Return the dataset label of the face, [row]."""
         return np.asarray(self.label[factor][rows])
 
     def units(self, rows: Rows) -> tuple[NDArray[np.int64], str]:
-        """[row]: the unit it belongs to, from 0, and what a unit is called."""
-        found, at = np.unique(self.unit[rows], return_inverse=True)
+        """Return the unit of each row, from 0, and the name of such a unit."""
+        names, at = np.unique(self.unit[rows], return_inverse=True)
         if len(rows) and self.is_pair[rows[0]]:
             return at.ravel().astype(np.int64), "prompt"
-        return at.ravel().astype(np.int64), "item" if len(found) == len(np.unique(rows)) else "face"
+        return at.ravel().astype(np.int64), "item" if len(names) == len(np.unique(rows)) else "face"
 
-    def estimate(
-        self, place: Place, wanted: Wanted, rows: Rows, n_ratings: int, note: str = "", prefix: str = ""
-    ) -> Iterator[Agreement]:
-        """Rows of the results for statistics of the same items; `rows` are the edits the items belong to."""
+    def estimate(self, place: Place, wanted: Wanted, rows: Rows, n_ratings: int, note: str = "") -> Iterator[Agreement]:
+        """Yield result rows for statistics of the same items; `rows` are the edits of the items."""
         unit, name = self.units(rows)
         n_items = len(np.unique(rows))
         for (statistic, _), estimated in zip(wanted, self.drawing.estimate(wanted, unit, name), strict=True):
             method = "; ".join(text for text in (note, estimated.method) if text)
-            found = (estimated.value, estimated.low, estimated.high, n_items, n_ratings, method)
-            yield self.row(place, prefix + statistic.name, *found)
+            numbers = (estimated.value, estimated.low, estimated.high, n_items, n_ratings, method)
+            yield self.row(place, statistic.name, *numbers)
 
     def row(
         self,
@@ -146,8 +144,10 @@ class Overlap:
         n_items: int,
         n_ratings: int,
         method: str,
+        p: float | None = None,
+        p_adjusted: float | None = None,
     ) -> Agreement:
-        """One row of the results."""
+        """Build one result row."""
         return Agreement(
             statistic=statistic,
             axis=place.axis,
@@ -161,12 +161,18 @@ class Overlap:
             n_items=n_items,
             n_ratings=n_ratings,
             method=method + self.mark,
+            p=p,
+            p_adjusted=p_adjusted,
         )
+
+    def with_note(self, row: Agreement, note: str, **changes: Any) -> Agreement:
+        """Return the row with changes and with a note at the end of its method."""
+        return replace(row, method=f"{row.method.removesuffix(self.mark)}; {note}{self.mark}", **changes)
 
 
 def _arms(condition: pd.Series[str], is_pair: NDArray[np.bool_]) -> dict[tuple[str, bool], Rows]:
     code, names = pd.factorize(condition, sort=True)
-    ordered = sorted(range(len(names)), key=lambda at: (names[at] != Condition.BASELINE, names[at]))
+    ordered = sorted(range(len(names)), key=lambda at: (names[at] != ConditionKind.BASELINE, names[at]))
     arms = {
         (str(names[at]), pairs): np.flatnonzero((code == at) & (is_pair == pairs))
         for at in ordered

@@ -13,12 +13,9 @@ from scipy import special
 from evenedit.stats.agreement.inter_rater import LEVELS, linear
 from evenedit.stats.engine.additive import Additive, Array, divide, ratio, with_ones
 
-LIMIT = 1.96
-"""Standard deviations to either side that hold 95 % of a normal distribution."""
-
 
 def _crossed(levels: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> Array:
-    """[item, level, level]: which pair of levels each item is."""
+    """Return the indicator of each item's pair of levels, [item, level, level]."""
     at = np.arange(1, levels + 1)
     pair = (a[:, None] == at)[:, :, None] & (b[:, None] == at)[:, None, :]
     return np.asarray(pair, dtype=np.float64)
@@ -33,19 +30,19 @@ def _kappa(distance: Array, sums: Array) -> Array:
 
 @cache
 def _sides(rows: int, columns: int) -> tuple[Array, Array]:
-    """What adds up the rows, and what the columns, of a table laid out flat."""
+    """Return the matrices that sum the rows and the columns of a flattened table."""
     return np.repeat(np.eye(rows), columns, axis=0), np.tile(np.eye(columns), (rows, 1))
 
 
 def _margins(sums: Array) -> tuple[Array, Array]:
-    """The margins of tables [draw, row, column]: sums over columns, and over rows. Counts are whole, so exact."""
+    """Return the margins of tables [draw, row, column]: sums over columns, and over rows. Counts are exact."""
     flat = sums.reshape(len(sums), -1)
     rows, columns = _sides(*sums.shape[1:])
     return flat @ rows, flat @ columns
 
 
 def _ranked(a: NDArray[Any], b: NDArray[Any]) -> Array:
-    """[item, value of a, value of b]: which of the values that occur each item has."""
+    """Return the indicator of each item's pair of values, [item, value of a, value of b]."""
     cells = [np.unique(x, return_inverse=True) for x in (a, b)]
     parts = np.zeros((len(a), len(cells[0][0]), len(cells[1][0])))
     parts[np.arange(len(a)), cells[0][1].ravel(), cells[1][1].ravel()] = 1
@@ -61,29 +58,13 @@ def _spearman(sums: Array) -> Array:
     return divide(np.einsum("di,dij,dj->d", a, sums, b), np.sqrt(spread[0] * spread[1]))
 
 
-def _moments(a: NDArray[Any], b: NDArray[Any]) -> Array:
-    """Each item's difference, its square, and one."""
-    difference = a.astype(np.float64) - b
-    return np.stack([difference, difference**2, np.ones(len(difference))], axis=1)
-
-
-def _centre(sums: Array) -> Array:
-    return divide(sums[:, 0], sums[:, 2])
-
-
-def _limit(side: int, sums: Array) -> Array:
-    n, centre = sums[:, 2], _centre(sums)
-    variance = divide(sums[:, 1] - n * centre**2, n - 1)
-    return np.asarray(centre + side * LIMIT * np.sqrt(np.maximum(variance, 0)))
-
-
 def _mean(name: str, what: Callable[..., NDArray[Any]], *, is_share: bool = False) -> Additive:
-    """The mean over items of something made from both numbers."""
+    """Return the mean over items of a function of both numbers."""
     return Additive(name, lambda a, b: with_ones(what(a, b)), ratio, "no item", is_share=is_share)
 
 
 def cohen(levels: int) -> Additive:
-    """Cohen's kappa over so many unordered answers."""
+    """Return Cohen's kappa over this number of unordered answers."""
     distance = 1 - np.eye(levels)
     both = "both gave one and the same answer throughout"
     return Additive("cohen_kappa", partial(_crossed, levels), partial(_kappa, distance), both)
@@ -102,9 +83,9 @@ accuracy = _mean("accuracy", lambda a, b: a == b, is_share=True)
 exact_agreement = _mean("exact_agreement", lambda a, b: a == b, is_share=True)
 within_one = _mean("within_one", lambda a, b: np.abs(a.astype(np.int64) - b) <= 1, is_share=True)
 mae = _mean("mae", lambda a, b: np.abs(a.astype(np.float64) - b))
-mean_difference = Additive("mean_difference", _moments, _centre, "no item", "first minus second")
-bland_altman_low = Additive("bland_altman_low", _moments, partial(_limit, -1), "one item", "mean difference - 1.96 sd")
-bland_altman_high = Additive("bland_altman_high", _moments, partial(_limit, 1), "one item", "mean difference + 1.96 sd")
+mean_difference = Additive(
+    "mean_difference", lambda a, b: with_ones(a.astype(np.float64) - b), ratio, "no item", "first minus second"
+)
 
 
 def spearman_p(rho: float | None, n: int) -> float | None:

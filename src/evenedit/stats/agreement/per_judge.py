@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from evenedit.core.records import Condition, Estimate, Experiment, Kind
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
@@ -26,27 +26,27 @@ REFUSED = (Measure.rate("refused"), Measure.gap("refused"))
 """The editor's refusals: no judge has a say in them."""
 
 
-def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeEstimate]:
-    """Rates and gaps by editor as if one judge had been the only one; nothing where there is only one."""
+def per_judge_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeEstimate]:
+    """Yield rates and gaps by editor for each judge on its own; empty with one judge."""
     judges = table.of_kind(Kind.VLM)
     rules = replace(
         rules, draws=min(rules.draws, DRAWS), ensemble={experiment.value: "primary" for experiment in Experiment}
     )
     for at in judges if len(judges) > 1 else ():
         rater, values, status = (table.raters[at],), table.values[[at]], table.status[[at]]
-        own = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors, asks=table.asks)
-        for estimate in _headline(own, rules):
+        subset = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors, asks=table.asks)
+        for estimate in _headline(subset, rules):
             if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
                 yield PerJudgeEstimate(table.raters[at], estimate)
 
 
 def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
     scores = combine(table, rules.ensemble, rules.missing)
-    found = answers(scores, rules)
-    for panel in diagnosis_panels(scores, found, rules):
-        if panel.condition == Condition.BASELINE:
+    scored = answers(scores, rules)
+    for panel in diagnosis_panels(scores, scored, rules):
+        if panel.condition == ConditionKind.BASELINE:
             bootstrap = Bootstrap(panel, rules.draws, rules.seed)
             yield from estimates(bootstrap, [{}], rules)
             yield from gaps(bootstrap, rules)
-    for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
+    for panel in [*mitigation_panels(scores, scored, rules), *stereotype_panels(scores)]:
         yield from estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.stats.engine.permutation import TIE, between_of, permuted
-from evenedit.stats.engine.ranks import Whole, midranks
+from evenedit.stats.engine.permutation import TIE, between_group_variance, permuted
+from evenedit.stats.engine.ranks import Integers, midranks
 from evenedit.stats.engine.rules import AnalysisRules
 
 MOST = 1999
@@ -23,25 +23,25 @@ STREAM = 7
 
 
 def permuted_how(rules: AnalysisRules, what: str = "labels permuted over faces") -> str:
-    """How p was found, in words."""
+    """Return the description of how p was computed."""
     return f"{what}, {_draws(rules)}"
 
 
-def relabelled_p(values: Whole, level: NDArray[np.str_], face: NDArray[Any], rules: AnalysisRules) -> float:
-    """The share of labellings of faces whose groups are at least as far apart in mean rank of their items."""
+def relabelled_p(values: Integers, level: NDArray[np.str_], face: NDArray[Any], rules: AnalysisRules) -> float:
+    """Return the share of face labellings with at least the observed difference in mean item rank."""
     ranks = np.rint(2 * midranks(values)[0])
     _, first, at = np.unique(face, return_index=True, return_inverse=True)
     codes = np.unique(level[first], return_inverse=True)[1].astype(np.int8)
     total = np.bincount(at.ravel(), weights=ranks)[:, None].astype(np.float64)
     count = np.bincount(at.ravel()).astype(np.float64)[:, None]
     levels = int(codes.max()) + 1
-    observed = between_of(codes[None], levels, total, count)[0, 0]
-    drawn = between_of(_labels(codes.tobytes(), _draws(rules), rules.seed), levels, total, count)[:, 0]
+    observed = between_group_variance(codes[None], levels, total, count)[0, 0]
+    drawn = between_group_variance(_labels(codes.tobytes(), _draws(rules), rules.seed), levels, total, count)[:, 0]
     return float((1 + (drawn >= observed - TIE * max(1.0, observed)).sum()) / (1 + len(drawn)))
 
 
-def flipped_p(differences: Whole, face: NDArray[Any], rules: AnalysisRules) -> float:
-    """The share of signs of faces under which the signed ranks of their items sum to at least as much."""
+def flipped_p(differences: Integers, face: NDArray[Any], rules: AnalysisRules) -> float:
+    """Return the share of face sign flips with at least the observed sum of signed item ranks."""
     moved = differences != 0
     signed = np.where(differences > 0, 1.0, -1.0)[moved] * midranks(np.abs(differences[moved]))[0]
     sums = np.bincount(np.unique(face[moved], return_inverse=True)[1].ravel(), weights=signed)

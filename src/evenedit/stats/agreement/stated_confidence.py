@@ -12,23 +12,23 @@ from evenedit.results.results import Confidence
 
 
 def confidence(scores: Scores) -> Iterator[Confidence]:
-    """Each judge and question: the mean it stated, and the means where the judges agree and where they do not."""
+    """Yield, per judge and question, the mean stated confidence: overall, where judges agree, where they disagree."""
     table = scores.table
     if table.confidence is None:
         return
     for rater in table.of_kind(Kind.VLM):
         for at, question in enumerate(QUESTION_IDS):
             stated = table.confidence[rater, :, at].astype(np.float64)
-            given = ~np.isnan(stated)
-            if given.any():
-                apart = given & scores.disagree[:, at]
-                together = given & ~scores.disagree[:, at]
+            has_value = ~np.isnan(stated)
+            if has_value.any():
+                disagreeing = has_value & scores.disagree[:, at]
+                agreeing = has_value & ~scores.disagree[:, at]
                 yield Confidence(
                     rater=table.raters[rater],
                     question=question,
-                    n=int(given.sum()),
-                    missing=int(((table.values[rater, :, at] > 0) & ~given).sum()),
-                    mean=float(stated[given].mean()),
-                    agreeing=float(stated[together].mean()) if together.any() else None,
-                    disagreeing=float(stated[apart].mean()) if apart.any() else None,
+                    n=int(has_value.sum()),
+                    missing=int(((table.values[rater, :, at] > 0) & ~has_value).sum()),
+                    mean=float(stated[has_value].mean()),
+                    agreeing=float(stated[agreeing].mean()) if agreeing.any() else None,
+                    disagreeing=float(stated[disagreeing].mean()) if disagreeing.any() else None,
                 )

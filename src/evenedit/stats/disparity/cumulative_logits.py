@@ -33,7 +33,7 @@ class _Weights:
     """[kind, prompt, cut, cut]"""
     summed: Matrix
     """[kind, prompt, cut]"""
-    whole: Matrix
+    total: Matrix
     """[kind, prompt]"""
 
 
@@ -41,7 +41,7 @@ class CumulativeLogits:
     """One model: effects of labels, a log odds for each cut, and prompts as differences from the first."""
 
     def __init__(self, between: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]) -> None:
-        """`between`: [face, column]; `met`: [face, prompt, cut], scores above the cut; `count`: [face, prompt]."""
+        """Fit the model to `between` [face, column], `met` [face, prompt, cut] and `count` [face, prompt]."""
         self.between, self.count = between, count.astype(np.float64)
         self.size, (self.faces, self.prompts, self.cuts) = between.shape[1], met.shape
         self.kinds, kind_of = np.unique(between, axis=0, return_inverse=True)
@@ -68,27 +68,27 @@ class CumulativeLogits:
         return self.params[self.size : self.size + self.cuts]
 
     def covariance(self) -> Matrix:
-        """Of `coefficients`: a sandwich over faces."""
+        """Return the covariance of `coefficients`, a sandwich over faces."""
         alike, at = np.unique(np.column_stack([self.kind_of, self.count]), axis=0, return_inverse=True)
         kind = alike[:, 0].astype(np.intp)
-        mine = self._information(self.kinds[kind], alike[:, 1:], kind)
-        freed = np.linalg.inv(np.eye(len(self.bread)) - mine @ self.bread)
+        information = self._information(self.kinds[kind], alike[:, 1:], kind)
+        freed = np.linalg.inv(np.eye(len(self.bread)) - information @ self.bread)
         score = np.einsum("fij,fj->fi", freed[at.ravel()], self._face_scores())
-        whole = self.bread @ score.T @ score @ self.bread
-        return np.asarray(whole[: self.size, : self.size])
+        sandwich = self.bread @ score.T @ score @ self.bread
+        return np.asarray(sandwich[: self.size, : self.size])
 
     def p_proportional(self, block: slice) -> float | None:
-        """Score test that these columns' effects are the same at every cut; None with one cut or too few faces."""
+        """Test by scores that effects of these columns are equal at every cut; None with one cut or too few faces."""
         labels = self.between[:, block]
         size = labels.shape[1] * (self.cuts - 1)
         left = self.faces - size
         if size < 1 or left <= self.size + 1:
             return None
         pull = self._pull().sum(axis=1)[:, 1:]
-        own = (labels[:, :, None] * pull[:, None, :]).reshape(self.faces, -1)
-        shared = own - self._face_scores() @ self.bread @ self._crossed(block).T
-        apart = shared.sum(axis=0)
-        quadratic = float(apart @ np.linalg.pinv(shared.T @ shared) @ apart) / self.faces
+        scores = (labels[:, :, None] * pull[:, None, :]).reshape(self.faces, -1)
+        shared = scores - self._face_scores() @ self.bread @ self._crossed(block).T
+        summed = shared.sum(axis=0)
+        quadratic = float(summed @ np.linalg.pinv(shared.T @ shared) @ summed) / self.faces
         if quadratic >= 1:
             return 0.0
         # the variance is about 0, which holds the sum itself: about the mean, the form is Hotelling's
@@ -143,29 +143,29 @@ class CumulativeLogits:
         each = np.zeros((*slope.shape, self.cuts))
         at = np.arange(self.cuts)
         each[..., at, at] = slope**2 * (1 / chance[..., :-1] + 1 / chance[..., 1:])
-        beside = -slope[..., 1:] * slope[..., :-1] / chance[..., 1:-1]
-        each[..., at[1:], at[:-1]] = each[..., at[:-1], at[1:]] = beside
+        off_diagonal = -slope[..., 1:] * slope[..., :-1] / chance[..., 1:-1]
+        each[..., at[1:], at[:-1]] = each[..., at[:-1], at[1:]] = off_diagonal
         summed = each.sum(axis=3)
         return _Weights(each, summed, summed.sum(axis=2))
 
     def _information(self, labels: Matrix, sizes: Matrix, kind: slice | NDArray[np.intp]) -> Matrix:
-        """[row, column, column]: expected information of faces with these labels and numbers of scores per prompt."""
+        """Return the expected information [row, column, column] of faces with these labels and scores per prompt."""
         size, first = self.size, self.size + self.cuts
         w = self._weights
         each = np.einsum("kp,kpcd->kcd", sizes, w.each[kind])
         summed = sizes[:, :, None] * w.summed[kind]
-        whole = sizes * w.whole[kind]
-        found = np.zeros((len(labels), first + self.prompts - 1, first + self.prompts - 1))
-        found[:, :size, :size] = labels[:, :, None] * labels[:, None, :] * whole.sum(axis=1)[:, None, None]
-        found[:, :size, size:first] = labels[:, :, None] * summed.sum(axis=1)[:, None, :]
-        found[:, :size, first:] = labels[:, :, None] * whole[:, None, 1:]
-        found[:, size:first, size:first] = each
-        found[:, size:first, first:] = summed[:, 1:].transpose(0, 2, 1)
+        totals = sizes * w.total[kind]
+        information = np.zeros((len(labels), first + self.prompts - 1, first + self.prompts - 1))
+        information[:, :size, :size] = labels[:, :, None] * labels[:, None, :] * totals.sum(axis=1)[:, None, None]
+        information[:, :size, size:first] = labels[:, :, None] * summed.sum(axis=1)[:, None, :]
+        information[:, :size, first:] = labels[:, :, None] * totals[:, None, 1:]
+        information[:, size:first, size:first] = each
+        information[:, size:first, first:] = summed[:, 1:].transpose(0, 2, 1)
         at = np.arange(first, first + self.prompts - 1)
-        found[:, at, at] = whole[:, 1:]
-        found[:, size:, :size] = found[:, :size, size:].transpose(0, 2, 1)
-        found[:, first:, size:first] = found[:, size:first, first:].transpose(0, 2, 1)
-        return found
+        information[:, at, at] = totals[:, 1:]
+        information[:, size:, :size] = information[:, :size, size:].transpose(0, 2, 1)
+        information[:, first:, size:first] = information[:, size:first, first:].transpose(0, 2, 1)
+        return information
 
     def _slopes(self, params: Matrix) -> Matrix:
         """[kind, prompt, cut]: slope of the likelihood in the log odds of each cut."""
@@ -174,13 +174,13 @@ class CumulativeLogits:
         return np.asarray(slope * (ratio[..., 1:] - ratio[..., :-1]))
 
     def _pull(self) -> Matrix:
-        """The same of each face: [face, prompt, cut]."""
+        """Return the slopes of each face, [face, prompt, cut]."""
         chance, slope = (x[self.kind_of] for x in self._chances(self.params))
         ratio = self._scores_of / chance
         return np.asarray(slope * (ratio[..., 1:] - ratio[..., :-1]))
 
     def _gather(self, labels: Matrix, pull: Matrix) -> Matrix:
-        """[row, column]: slopes in the log odds as slopes in the parameters."""
+        """Return slopes in the parameters [row, column] from slopes in the log odds."""
         return np.concatenate(
             [labels * pull.sum(axis=(1, 2))[:, None], pull.sum(axis=1), pull.sum(axis=2)[:, 1:]], axis=1
         )
@@ -189,7 +189,7 @@ class CumulativeLogits:
         return self._gather(self.between, self._pull())
 
     def _crossed(self, block: slice) -> Matrix:
-        """[own column, column]: information shared by effects at single cuts (but the first) and the parameters."""
+        """Return the information [cut effect, column] of parameters and effects at single cuts (but the first)."""
         labels = self.kinds[:, block]
         summed = self._sizes[:, :, None] * self._weights.summed
         each = np.einsum("kp,kpcd->kcd", self._sizes, self._weights.each)

@@ -8,36 +8,36 @@ from evenedit.core.records import Experiment, Outcome
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.rubric import CHANGES
 from evenedit.protocol.shifts import TWO_SIDED
-from evenedit.ratings.combine import asked
+from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.measures import (
     AXIS_QUESTIONS,
     Answers,
-    Ledger,
+    MeasureTable,
+    add_one_sided_shifts,
+    add_score_measures,
+    add_shift_measure,
     outcome_is,
-    write_one_sided_shifts,
-    write_scores,
-    write_shift,
 )
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 
-def diagnosis_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
-    """One panel per condition of the diagnosis."""
+def diagnosis_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> list[Panel]:
+    """Build one panel per condition of the diagnosis."""
     experiment = scores.edits["experiment"] == Experiment.DIAGNOSIS
     conditions = sorted(scores.edits["condition"][experiment].unique())
-    return [_panel(scores, found, rules, condition) for condition in conditions]
+    return [_panel(scores, scored, rules, condition) for condition in conditions]
 
 
-def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str) -> Panel:
+def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str) -> Panel:
     chosen = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == condition)
     rows = np.flatnonzero(chosen.to_numpy())
-    edits, answers = scores.edits.iloc[rows], found.rows(rows)
+    edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in AXIS_QUESTIONS}
-    ledger = Ledger()
-    write_scores(ledger, answers, valid, rules.rates)
-    applies = asked(scores.table)[rows].astype(np.int64)
+    ledger = MeasureTable()
+    add_score_measures(ledger, answers, valid, rules.rates)
+    applies = applicable_questions(scores.table)[rows].astype(np.int64)
     for question in CHANGES:
         at = QUESTION_IDS.index(question)
         value, unasked = (
@@ -46,9 +46,9 @@ def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str)
         )
         if question in TWO_SIDED:
             halves = None if scores.rounded_up is None else scores.rounded_up[rows, at].astype(np.int64)
-            write_shift(ledger, question, value, applies[:, at] * unasked, rules.rates, halves)
+            add_shift_measure(ledger, question, value, applies[:, at] * unasked, rules.rates, halves)
         else:
-            write_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
+            add_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
     outcome = edits["outcome"].to_numpy(dtype=str)
     ledger.add(
         RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),
@@ -56,7 +56,7 @@ def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str)
         outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
         np.ones(len(rows), dtype=np.int64),
     )
-    return lay_out(
+    return build_panel(
         edits,
         by_face(edits, scores.table.factors),
         ledger.columns,

@@ -9,21 +9,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Estimate, Experiment, Kind, Status
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Status
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
-from evenedit.results.results import Measured, MissingReason
+from evenedit.results.results import InstrumentResults, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.measures import Ledger, met_rates, write_shift
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
-from evenedit.stats.engine.permutation import tested_gaps
+from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.permutation import permutation_gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.findings.evidence import PanelEvidence, share_tests
+from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
@@ -31,12 +31,12 @@ SHARES = (Measure.mean("changed_share"), Measure.mean("redrawn"))
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
-def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measured, PanelEvidence]]:
-    """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing.
+def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[InstrumentResults, PanelTests]]:
+    """Yield, per instrument, its estimates, tests, mitigation effects and reasons of missing readings.
 
     Beside it stands what the findings are made from.
     """
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == Condition.BASELINE)
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == ConditionKind.BASELINE)
     rows = np.flatnonzero(chosen.to_numpy())
     for rater in table.of_kind(Kind.INSTRUMENT):
         name = table.raters[rater]
@@ -45,11 +45,11 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measure
         if panel is None:
             continue
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        relabelled = tuple(tested_gaps(panel, rules, bootstrap))
-        found = Measured(
+        relabelled = tuple(permutation_gap_tests(panel, rules, bootstrap))
+        results = InstrumentResults(
             rater=name,
             estimates=tuple(
-                _whole(e)
+                _from_parts(e)
                 for e in (
                     *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
                     *gaps(bootstrap, rules),
@@ -62,13 +62,13 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measure
             missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
-        yield found, PanelEvidence(name, panel, relabelled, tuple(share_tests(bootstrap, rules)))
+        yield results, PanelTests(name, panel, relabelled, tuple(compute_shift_tests(bootstrap, rules)))
 
 
 def _by_prompt(
     table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
 ) -> Iterator[Estimate]:
-    """The same over everybody, prompt by prompt: what is asked for decides what an unchanged output means."""
+    """Yield the estimates over everybody for each prompt."""
     prompts = table.edits["prompt_id"].to_numpy(dtype=str)[rows]
     for prompt in dict.fromkeys(sorted(prompts)):
         panel = instrument_panel(table, rows[prompts == prompt], rater, readings, rules)
@@ -78,40 +78,40 @@ def _by_prompt(
 
 
 def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: AnalysisRules) -> Iterator[Estimate]:
-    """Every reading of a mitigated edit and of its baseline, over pairs in which both were read."""
+    """Yield each reading of mitigated edits and of their baselines, over pairs in which both were read."""
     edits = table.edits
     mitigated = (edits["experiment"] == Experiment.MITIGATION).to_numpy() & (table.status[rater] != NOT_ASKED)
     conditions = sorted(edits["condition"][mitigated].unique())
     for condition in conditions:
         before, after = pairs(edits, condition)
-        asked = mitigated[after]
-        before, after = before[asked], after[asked]
-        ledger = Ledger()
-        asked = np.ones(len(after), dtype=np.int64)
+        included = mitigated[after]
+        before, after = before[included], after[included]
+        ledger = MeasureTable()
+        applicable = np.ones(len(after), dtype=np.int64)
         for reading in readings:
             earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
             both = ~np.isnan(earlier) & ~np.isnan(later)
             key = Measure(reading.measure)
             parts = 1 if key.kind == MeasureKind.RATE else PARTS
             for name, arm, value, fine in (
-                (key, Condition.BASELINE, earlier, parts),
+                (key, ConditionKind.BASELINE, earlier, parts),
                 (key, condition, later, parts),
                 (key.to(MeasureKind.DELTA), condition, later - earlier, PARTS),
             ):
                 total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
                 measure = RatioMeasure(Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"asked.{key}", arm)
-                ledger.add(measure, total, both.astype(np.int64), asked)
+                ledger.add(measure, total, both.astype(np.int64), applicable)
         if ledger.measures:
             rows = edits.iloc[after]
             where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
-            panel = lay_out(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
+            panel = build_panel(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
             for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
                 if e.condition == condition or condition == conditions[0]:  # whose pairs have the baseline
                     yield e
 
 
 def _one_end(table: RatingTable, rater: int, question: int) -> bool:
-    """Whether an instrument answers the lowest end of a quality alone, as "unchanged" does: it has no rate on it."""
+    """Return whether an instrument only answers the lowest level of a question, so that it has no rate."""
     value = table.values[rater, :, question]
     return QUESTIONS[QUESTION_IDS[question]].sided == "quality" and set(np.unique(value[value > 0])) == {1}
 
@@ -119,18 +119,18 @@ def _one_end(table: RatingTable, rater: int, question: int) -> bool:
 def instrument_panel(
     table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
 ) -> Panel | None:
-    """What an instrument read of some edits; None where it read none."""
+    """Build the panel of an instrument's readings of these edits; None without readings."""
     edits = table.edits.iloc[rows]
-    asked = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
+    applicable = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
     scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)
-    ledger = Ledger()
+    ledger = MeasureTable()
     for at, question in enumerate(QUESTION_IDS):
         value = table.values[rater, rows, at].astype(np.int64)
         # Where a prompt asks for an age another question takes this one's place: it was not asked this one.
-        elsewhere = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
-        if not (value > 0).any() or (value[scored & ~elsewhere] == MISSING).any() or _one_end(table, rater, at):
+        replaced = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
+        if not (value > 0).any() or (value[scored & ~replaced] == MISSING).any() or _one_end(table, rater, at):
             continue
-        valid, asked_it = (value > 0).astype(np.int64), np.where(elsewhere, 0, asked)
+        valid, asked_it = (value > 0).astype(np.int64), np.where(replaced, 0, applicable)
         for rate, met in met_rates(value, question, rules.rates):
             measure = RatioMeasure(
                 Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
@@ -138,24 +138,27 @@ def instrument_panel(
             ledger.add(measure, met, valid, asked_it)
         if question in TWO_SIDED:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
-            write_shift(ledger, question, value, asked_it * unasked, rules.rates)
+            add_shift_measure(ledger, question, value, asked_it * unasked, rules.rates)
     for reading in readings:
         value = reading.values[rows]
-        there = ~np.isnan(value)
+        is_read = ~np.isnan(value)
         parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
-        total = np.rint(np.where(there, value, 0.0) * parts).astype(np.int64)
+        total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}"), total, there.astype(np.int64), asked
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}"),
+            total,
+            is_read.astype(np.int64),
+            applicable,
         )
     if not ledger.measures:
         return None
-    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": Condition.BASELINE}
-    return lay_out(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
+    return build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
 
 
-def _whole(e: Estimate) -> Estimate:
-    """A mean back from parts."""
+def _from_parts(e: Estimate) -> Estimate:
+    """Convert a mean from parts back to its unit."""
     if Measure(e.measure).kind not in (MeasureKind.MEAN, MeasureKind.DELTA) or e.value is None:
         return e
     low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
@@ -165,17 +168,17 @@ def _whole(e: Estimate) -> Estimate:
 
 
 def _missing_reasons(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:
-    """How often each reason left a reading missing: over everybody, then over each group of each factor."""
+    """Yield the count of each reason of missing readings: over everybody, then per group of each factor."""
     edits = table.edits.iloc[rows]
     reasons = np.array([reading.reasons[row] for row in rows], dtype=object)
-    asked = ~np.isnan(reading.values[rows]) | (reasons != "")
+    applicable = ~np.isnan(reading.values[rows]) | (reasons != "")
     for editor in sorted(edits["editor"].unique()):
-        made = (edits["editor"] == editor).to_numpy() & asked
-        groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
+        selected = (edits["editor"] == editor).to_numpy() & applicable
+        groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, selected)]
         groups += [
-            ({f.name: code}, made & (edits[f.name] == code).to_numpy()) for f in table.factors for code in f.codes
+            ({f.name: code}, selected & (edits[f.name] == code).to_numpy()) for f in table.factors for code in f.codes
         ]
-        seen = [r for r, _ in Counter(reasons[made & (reasons != "")]).most_common()]
+        seen = [r for r, _ in Counter(reasons[selected & (reasons != "")]).most_common()]
         for group, mask in groups:
             for reason in seen if mask.any() else ():
                 yield MissingReason(

@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, write_scores
-from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures
+from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 CASE = ["editor", "source_id", "prompt_id"]
-PLACEBO = Condition.PLACEBO
+PLACEBO = ConditionKind.PLACEBO
 
 
-def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
-    """One panel of pairs per mitigated condition. The first one also has the baseline of its pairs."""
+def mitigation_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> list[Panel]:
+    """Build one panel of pairs per mitigated condition. The first one also has the baseline of its pairs."""
     edits = scores.edits
     conditions = sorted(edits["condition"][edits["experiment"] == Experiment.MITIGATION].unique())
     panels: list[Panel] = []
@@ -26,7 +26,7 @@ def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> l
         before, after = pairs(edits, condition)
         chosen = edits.iloc[after]
         axes = by_face(chosen, scores.table.factors)
-        panels.append(_panel(chosen, axes, found.rows(before), found.rows(after), condition, rules, not panels))
+        panels.append(_panel(chosen, axes, scored.rows(before), scored.rows(after), condition, rules, not panels))
     return panels
 
 
@@ -40,11 +40,11 @@ def _panel(
     with_baseline: bool,
 ) -> Panel:
     valid = {q: ((before.of(q)[0] > 0) & (after.of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
-    ledger = Ledger()
-    write_scores(ledger, after, valid, rules.rates, condition)
+    ledger = MeasureTable()
+    add_score_measures(ledger, after, valid, rules.rates, condition)
     if with_baseline:
         # a case without its baseline was to be compared too: it is missing, so what applies is the mitigated row's
-        write_scores(ledger, Answers(before.values, after.asked), valid, rules.rates, Condition.BASELINE)
+        add_score_measures(ledger, Answers(before.values, after.applicable), valid, rules.rates, ConditionKind.BASELINE)
     for question in AXIS_QUESTIONS:
         (earlier, _), (later, applies) = before.of(question), after.of(question)
         measure = RatioMeasure(
@@ -52,7 +52,7 @@ def _panel(
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
     _write_preference(ledger, *after.of("preference"), condition)
-    return lay_out(
+    return build_panel(
         edits,
         axes,
         ledger.columns,
@@ -69,7 +69,7 @@ def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArra
     stands beside the first seed of its baselines, the second beside the second.
     """
     keyed = edits[[*CASE, "seed"]].assign(row=np.arange(len(edits)))
-    is_baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
+    is_baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     is_mitigated = edits["experiment"] == Experiment.MITIGATION
     after = keyed[(is_mitigated & (edits["condition"] == condition)).to_numpy()]
     before = keyed[is_baseline.to_numpy()].drop_duplicates([*CASE, "seed"])
@@ -86,19 +86,19 @@ def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArra
 
 
 def _ranked(keyed: pd.DataFrame) -> pd.DataFrame:
-    """Seeds replaced by their rank within the case."""
+    """Replace seeds by their rank within the case."""
     return keyed.assign(seed=keyed.groupby(CASE)["seed"].rank(method="first").astype(np.int64))
 
 
-def _write_preference(ledger: Ledger, value: Column, applies: Column, condition: str) -> None:
-    """Which output keeps the identity better. Ties are shown apart, so they count in the shares of all only."""
+def _write_preference(ledger: MeasureTable, value: Column, applies: Column, condition: str) -> None:
+    """Add the shares of preferred outputs. Ties only count in the shares of all answers."""
     baseline, mitigated, same, unclear = ((value == at).astype(np.int64) for at in range(1, 5))
-    given, tied = (value > 0).astype(np.int64), same + unclear
+    answered, tied = (value > 0).astype(np.int64), same + unclear
     for rate, total, count, wanted, of in (
         ("prefers_mitigated", mitigated, mitigated + baseline, applies - tied, "decided"),
-        ("prefers_mitigated_of_all", mitigated, given, applies, "given"),
-        ("prefers_same", same, given, applies, "given"),
-        ("preference_unclear", unclear, given, applies, "given"),
+        ("prefers_mitigated_of_all", mitigated, answered, applies, "given"),
+        ("prefers_same", same, answered, applies, "given"),
+        ("preference_unclear", unclear, answered, applies, "given"),
     ):
         measure = RatioMeasure(Measure.rate(rate), rate, f"preference.{of}", f"preference.asked.{of}", condition)
         ledger.add(measure, total, count, wanted)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ALPHA
@@ -24,9 +24,9 @@ from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import clustered
+from evenedit.stats.engine.variance import clustered_variance
 
-FEATURE = Condition.FEATURE
+FEATURE = ConditionKind.FEATURE
 MIDDLE = 3
 Values = NDArray[np.float64]
 NONE: Values = np.empty(0)
@@ -50,7 +50,7 @@ class Arms:
     prompt: NDArray[np.int64]
 
     def only(self, rows: NDArray[np.bool_]) -> Arms:
-        """Some of the rows."""
+        """Return the arms with a subset of the rows."""
         parts = {f.name: getattr(self, f.name)[rows] for f in fields(self)}
         return Arms(**parts)
 
@@ -66,14 +66,14 @@ class TestedEffect:
     """[draw]: the same with arms swapped; empty for groups, for all editors, and where no swap could show anything."""
 
 
-def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[MitigationEffect]:
-    """Every axis, for each editor and pooled: everybody, then each level of the main factor."""
-    for tested in tested_effects(scores, found, rules):
+def mitigation_effects(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[MitigationEffect]:
+    """Yield the effect on every axis, for each editor and pooled: everybody, then each level of the main factor."""
+    for tested in tested_effects(scores, scored, rules):
         yield tested.effect
 
 
-def tested_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[TestedEffect]:
-    """The same effects with their draws, so that all tests of a report can be adjusted together."""
+def tested_effects(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[TestedEffect]:
+    """Yield the same effects with their draws, so that all tests of a report can be adjusted jointly."""
     edits = scores.edits
     mitigated = edits["experiment"] == Experiment.MITIGATION
     if not (mitigated & (edits["condition"] == FEATURE)).any():
@@ -85,7 +85,7 @@ def tested_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iter
     face, prompt = (np.unique(rows[c].to_numpy(dtype=str), return_inverse=True)[1] for c in ("source_id", "prompt_id"))
     main = scores.table.factors[0]
     level, editor = (rows[c].to_numpy(dtype=str) for c in (main.name, "editor"))
-    earlier, later = found.rows(before), found.rows(after)
+    earlier, later = scored.rows(before), scored.rows(after)
     names = [str(name) for name in np.unique(editor)]
     for question in AXIS_QUESTIONS:
         b, a = (_outcome(answers.of(question)[0], question) for answers in (earlier, later))
@@ -94,14 +94,14 @@ def tested_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iter
             continue
         arms = Arms(b, a, arm, level, editor, face, prompt).only(valid)
         for name in [*names, *([None] if len(names) > 1 else [])]:
-            mine = arms if name is None else arms.only(arms.editor == name)
-            for effect in _effects(mine, question, name, main, rules.confidence):
+            subset = arms if name is None else arms.only(arms.editor == name)
+            for effect in _effects(subset, question, name, main, rules.confidence):
                 swapped = name is not None and not effect.group and effect.p is not None
-                yield TestedEffect(effect, *(_swapped(mine, int(face.max()) + 1, rules) if swapped else (0.0, NONE)))
+                yield TestedEffect(effect, *(_swapped(subset, int(face.max()) + 1, rules) if swapped else (0.0, NONE)))
 
 
 def _swapped(arms: Arms, faces: int, rules: AnalysisRules) -> tuple[float, Values]:
-    """Feature minus placebo in standard deviations, and the same with the arms of faces swapped at random.
+    """Return feature minus placebo in standard deviations, and the same with the arms of faces swapped at random.
 
     If the feature prompt did nothing, each arm repeats the same edit and might as well be the other. Summed are
     residuals from the baseline score, over cases that have both arms; the edits of one face are swapped together.
@@ -142,11 +142,11 @@ def _effects(
 ) -> Iterator[MitigationEffect]:
     outcome = "distance" if QUESTIONS[question].sided == "two" else "score"
     levels = [code for code in main.codes if (arms.level[arms.feature] == code).any()]
-    whole = ancova(arms, [], main)
+    overall = ancova(arms, [], main)
     by_level = ancova(arms, levels, main) if len(levels) > 1 else None
     for level in ["", *levels]:
-        mine = arms.only(arms.level == level) if level else arms
-        fit = by_level if level else whole
+        subset = arms.only(arms.level == level) if level else arms
+        fit = by_level if level else overall
         fitted = fit.effect(levels.index(level) if level else None, confidence) if isinstance(fit, Fitted) else None
         reason = fit if isinstance(fit, str) else f"none: one {main.noun}"
         yield MitigationEffect(
@@ -154,14 +154,14 @@ def _effects(
             outcome=outcome,
             editor=editor,
             group={main.name: level} if level else {},
-            feature=_mean_change(mine, True),
-            placebo=_mean_change(mine, False),
+            feature=_mean_change(subset, True),
+            placebo=_mean_change(subset, False),
             value=fitted[0] if fitted else None,
             low=fitted[1] if fitted else None,
             high=fitted[2] if fitted else None,
             p=fitted[3] if fitted else None,
             interaction_p=by_level.interaction() if isinstance(by_level, Fitted) and not level else None,
-            n=int(mine.feature.sum()),
+            n=int(subset.feature.sum()),
             method="ancova(baseline), clustered by source x prompt" if fitted else reason,
         )
 
@@ -188,15 +188,15 @@ class Fitted:
         weights = np.zeros(len(self.coefficients))
         weights[0 if level is None else level] = 1.0
         value = float(self.coefficients @ weights)
-        sure = clustered(self.influence @ weights, self.face, self.prompt)
+        sure = clustered_variance(self.influence @ weights, self.face, self.prompt)
         error = float(np.sqrt(sure.variance))
         if not error > 0:
             return None
-        reach = float(sure.reach(confidence))
+        reach = float(sure.half_width(confidence))
         return value, value - reach, value + reach, float(2 * stdtr(float(sure.freedom), -abs(value) / error))
 
     def interaction(self) -> float | None:
-        """p of the hypothesis that every level has the same effect, faces as clusters."""
+        """Return p of the hypothesis that every level has the same effect, clustered by face."""
         faces = np.unique(self.face, return_inverse=True)[1]
         count, size = int(faces.max()) + 1, self.levels - 1
         if count <= size + 1:
@@ -209,13 +209,13 @@ class Fitted:
         covariance = sums.T @ sums * count / (count - 1)
         if np.linalg.matrix_rank(covariance) < size:
             return None
-        apart = contrast @ self.coefficients
-        wald = float(apart @ np.linalg.solve(covariance, apart))
+        deviation = contrast @ self.coefficients
+        wald = float(deviation @ np.linalg.solve(covariance, deviation))
         return float(fdtrc(size, count - size, wald * (count - size) / (size * (count - 1))))  # Hotelling's T²
 
 
 def ancova(arms: Arms, levels: list[str], main: Factor) -> Fitted | str:
-    """Score after on arm, score before, editor and level; with `levels`, an effect of the arm for each. Or why not."""
+    """Fit the score after on arm, score before, editor and level (`levels`: one effect each), or return the reason."""
     if not (~arms.feature).any():
         return "none: no placebo arm, so an effect cannot be told from regression to the mean"
     if not arms.feature.any():

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
@@ -43,17 +43,17 @@ ENDLESS = "an interval of the odds has no end: too few faces decide the effect o
 Matrix = NDArray[np.float64]
 
 
-class Unfit(Exception):
+class ModelNotFittedError(Exception):
     """Why a model has no numbers."""
 
 
-def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Model]:
-    """Every rate and axis of the diagnosis, editor by editor and factor by factor."""
+def odds_models(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[Model]:
+    """Yield a model of every rate and axis of the diagnosis, by editor and factor."""
     edits = scores.edits
-    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)).to_numpy()
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
-        axes, answers = by_face(edits.iloc[rows], scores.table.factors), found.rows(rows)
+        axes, answers = by_face(edits.iloc[rows], scores.table.factors), scored.rows(rows)
         for question in AXIS_QUESTIONS:
             value, _ = answers.of(question)
             valid = value > 0
@@ -63,19 +63,19 @@ def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Mod
             cuts = [(value > k).astype(np.int64) for k in range(1, top)]
             outcomes = [(name, [met]) for name, met in met_rates(value, question, rules.rates)]
             for measure, ways in [*((Measure.rate(n), w) for n, w in outcomes), (Measure.mean(question), cuts)]:
-                yield from _told(axes, valid, ways, measure, editor, rules.confidence)
+                yield from _to_records(axes, valid, ways, measure, editor, rules.confidence)
 
 
-def _told(
+def _to_records(
     axes: Axes, valid: NDArray[np.bool_], ways: list[NDArray[np.int64]], measure: str, editor: str, confidence: float
 ) -> Iterator[Model]:
     factors = {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
-    met, count = cube(axes, valid, ways)
+    met, count = count_cube(axes, valid, ways)
     faces = int((count.sum(axis=(1, 2)) > 0).sum())
-    where = (measure, Experiment.DIAGNOSIS.value, Condition.BASELINE, editor)
+    where = (measure, Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, editor)
     try:
         fit = Fit(axes, factors, met, count)
-    except Unfit as reason:
+    except ModelNotFittedError as reason:
         fit_again = _penalised(axes, factors, met, count) if str(reason).startswith("separation") else None
         if fit_again is not None:
             yield from _rows(fit_again, factors, where, faces, int(valid.sum()), confidence)
@@ -105,17 +105,17 @@ def _rows(
 def _penalised(
     axes: Axes, factors: dict[str, tuple[str, ...]], met: NDArray[np.int64], count: NDArray[np.int64]
 ) -> Fit | None:
-    """A logit with Firth's penalty; None for cumulative logits, and where that does not fit either."""
+    """Fit a logit with Firth's penalty; None for cumulative logits and where this does not fit either."""
     try:
         return Fit(axes, factors, met, count, penalised=True) if met.shape[2] == 1 else None
-    except Unfit:
+    except ModelNotFittedError:
         return None
 
 
-def cube(
+def count_cube(
     axes: Axes, valid: NDArray[np.bool_], ways: list[NDArray[np.int64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[face, prompt, cut]: how many scores meet each cut, and how many there are."""
+    """Return the numbers of scores that meet each cut, and of all scores, [face, prompt, cut]."""
     shape = (len(axes.clusters), len(axes.prompts))
     at = axes.cluster_at * shape[1] + axes.prompt_at
     size = shape[0] * shape[1]
@@ -141,9 +141,9 @@ class Fit:
         cuts = _varying(above, count.sum(axis=(0, 1)))
         cuts[1:] &= above[1:] != above[:-1]  # no score lies between two cuts: one of them is enough
         if not cuts.any():
-            raise Unfit("every score is on one side of the threshold")
+            raise ModelNotFittedError("every score is on one side of the threshold")
         met, count = met[..., cuts], count[..., cuts]
-        asked = count.sum(axis=(0, 2)) > 0
+        applicable = count.sum(axis=(0, 2)) > 0
         prompts = _varying(met.sum(axis=(0, 2)), count.sum(axis=(0, 2)))
         met, count = met[:, prompts], count[:, prompts]
         used = count.sum(axis=(1, 2)) > 0
@@ -153,9 +153,9 @@ class Fit:
             for level in levels:
                 at = labels[factor] == level
                 if at.sum() < 2:
-                    raise Unfit(f"{level} has fewer than two faces")
+                    raise ModelNotFittedError(f"{level} has fewer than two faces")
                 if not penalised and not _varying(met[at].sum(), count[at].sum()):
-                    raise Unfit(f"separation: every score of {level} is on one side of the threshold")
+                    raise ModelNotFittedError(f"separation: every score of {level} is on one side of the threshold")
         faces, self.prompts, self.cuts = count.shape
         self.blocks: dict[str, slice] = {}
         columns: list[Matrix] = []
@@ -166,26 +166,28 @@ class Fit:
         between = np.concatenate(columns, axis=1) if columns else np.zeros((faces, 0))
         self.freedom = faces - between.shape[1] - 1
         if self.freedom < 1:
-            raise Unfit(f"{faces} faces are too few for {between.shape[1]} effects of labels")
+            raise ModelNotFittedError(f"{faces} faces are too few for {between.shape[1]} effects of labels")
         if np.linalg.matrix_rank(np.column_stack([np.ones(faces), between])) <= between.shape[1]:
-            raise Unfit("the labels of the faces cannot be told apart: some combination stands for another")
+            raise ModelNotFittedError(
+                "the labels of the faces cannot be told apart: some combination stands for another"
+            )
         self.ordinal: CumulativeLogits | None = None
         if self.cuts > 1:
             self.ordinal, self.coefficients, self.covariance = _fit_ordinal(between, met, count[..., 0])
         else:
             self.coefficients, self.covariance = _fit(between, _within(self.prompts), met, count, penalised)
-        self.left_out = int((asked & ~prompts).sum())
+        self.left_out = int((applicable & ~prompts).sum())
 
     @property
     def method(self) -> str:
-        """How it was fitted."""
+        """The method of the fit, in words."""
         kind = "cumulative logits" if self.cuts > 1 else "logit"
         less = f", {self.left_out} prompts without variation left out" if self.left_out else ""
         firth = ", Firth's penalty for separation" if self.penalised else ""
         return f"{kind}{firth}, prompts fixed, clustered by source{less}"
 
     def odds(self, factor: str, level: int, confidence: float) -> tuple[float, float, float]:
-        """A level's odds against the average level, with an interval; its end is infinite beyond what numbers hold."""
+        """Return a level's odds against the average level with an interval; infinite ends where floats overflow."""
         block = self.blocks[factor]
         size = block.stop - block.start
         weights = np.eye(size + 1)[level][:size] - (level == size)  # the last level is minus the sum of the others
@@ -196,7 +198,7 @@ class Fit:
             return float(np.exp(value)), float(np.exp(value - half)), float(np.exp(value + half))
 
     def p(self, factor: str) -> float:
-        """Wald's F test that no level differs."""
+        """Return p of Wald's F test that no level differs."""
         block = self.blocks[factor]
         effects, size = self.coefficients[block], block.stop - block.start
         wald = float(effects @ np.linalg.pinv(self.covariance[block, block]) @ effects)
@@ -205,22 +207,22 @@ class Fit:
         return float(fdtrc(size, second, wald / size * second / self.freedom))
 
     def p_proportional(self, factor: str) -> float | None:
-        """Score test that the factor's odds are the same at every cut; None for a rate, which has one cut."""
+        """Test by scores that the factor's odds are equal at every cut; None for a rate, which has one cut."""
         return None if self.ordinal is None else self.ordinal.p_proportional(self.blocks[factor])
 
 
 def _fit_ordinal(
     between: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]
 ) -> tuple[CumulativeLogits, Matrix, Matrix]:
-    """Cumulative logits with the coefficients of the between-face columns and their covariance."""
+    """Fit cumulative logits; return the model, the between-face coefficients and their covariance."""
     try:
         fit = CumulativeLogits(between, met, count)
     except NoLimit:
-        raise Unfit("separation: the odds of some group or prompt have no limit") from None
+        raise ModelNotFittedError("separation: the odds of some group or prompt have no limit") from None
     try:
         return fit, fit.coefficients, fit.covariance()
     except np.linalg.LinAlgError:
-        raise Unfit("one face alone decides the effect of a label") from None
+        raise ModelNotFittedError("one face alone decides the effect of a label") from None
 
 
 def _varying(met: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -241,7 +243,7 @@ def _within(prompts: int) -> Matrix:
 def _fit(
     between: Matrix, within: Matrix, met: NDArray[np.int64], count: NDArray[np.int64], penalised: bool
 ) -> tuple[Matrix, Matrix]:
-    """Coefficients of the between-face columns and their covariance, a sandwich over faces.
+    """Fit the between-face coefficients; return them and their covariance, a sandwich over faces.
 
     Faces with the same labels have the same predictors, so they are fitted as one row of counts.
     """
@@ -266,7 +268,7 @@ def _fit(
 
 
 def newton(design: Matrix, hits: Matrix, sizes: Matrix, *, penalised: bool = False) -> tuple[Matrix, Matrix]:
-    """Coefficients of a logit of counts and the inverse of their information.
+    """Fit a logit of counts; return its coefficients and the inverse of their information.
 
     Normal equations in place of statsmodels' decompositions of the whole design: the same numbers (tested), sooner, and
     there are dozens of models.
@@ -278,7 +280,7 @@ def newton(design: Matrix, hits: Matrix, sizes: Matrix, *, penalised: bool = Fal
         try:
             bread = np.linalg.inv(information)
         except np.linalg.LinAlgError:
-            raise Unfit("separation: the odds of some group or prompt have no limit") from None
+            raise ModelNotFittedError("separation: the odds of some group or prompt have no limit") from None
         excess = hits - sizes * chance
         if penalised:  # what each cell weighs in the fit, times half minus its chance (Firth 1993)
             leverage = sizes * chance * (1 - chance) * np.einsum("ij,jk,ik->i", design, bread, design)
@@ -288,10 +290,10 @@ def newton(design: Matrix, hits: Matrix, sizes: Matrix, *, penalised: bool = Fal
             step *= min(1.0, LONGEST / max(float(np.abs(step).max()), CLOSE))
         params = params + step
         if not np.isfinite(params).all() or np.abs(params).max() > LARGEST:
-            raise Unfit("separation: the odds of some group or prompt have no limit")
+            raise ModelNotFittedError("separation: the odds of some group or prompt have no limit")
         if np.abs(step).max() < (CLOSE_ENOUGH if penalised else CLOSE):
             return np.asarray(params), np.asarray(bread, dtype=np.float64)
-    raise Unfit(f"no fit after {STEPS} steps")
+    raise ModelNotFittedError(f"no fit after {STEPS} steps")
 
 
 def _corrected_scores(
@@ -304,7 +306,7 @@ def _corrected_scores(
     chance: Matrix,
     spread: Matrix,
 ) -> Matrix:
-    """[face, column]: each face's score, its residuals freed of their pull on the fit (Mancl and DeRouen 2001)."""
+    """Return the score [face, column] of each face, corrected for its leverage (Mancl and DeRouen 2001)."""
     faces, width = len(between), len(within)
     size = count.reshape(faces, width)
     residual = met.reshape(faces, width) - size * chance[kind_of]
@@ -317,7 +319,7 @@ def _corrected_scores(
     label = np.zeros((len(alike), between.shape[1]))
     label[at] = between
     across = label[:, :, None] * (weight @ within)[:, None, :]
-    mine = np.concatenate(
+    information = np.concatenate(
         [
             np.concatenate([label[:, :, None] * label[:, None, :] * weight.sum(axis=1)[:, None, None], across], axis=2),
             np.concatenate([across.transpose(0, 2, 1), np.einsum("kw,wi,wj->kij", weight, within, within)], axis=2),
@@ -325,7 +327,7 @@ def _corrected_scores(
         axis=1,
     )
     try:
-        freed = np.linalg.inv(np.eye(len(bread)) - mine @ bread)
+        freed = np.linalg.inv(np.eye(len(bread)) - information @ bread)
     except np.linalg.LinAlgError:
-        raise Unfit("one face alone decides the effect of a label") from None
+        raise ModelNotFittedError("one face alone decides the effect of a label") from None
     return np.asarray(np.einsum("fij,fj->fi", freed[at], score))

@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ALPHA
-from evenedit.stats.disparity.gaps import gap_ends, settled_ends
-from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.disparity.gaps import degenerate_gap_interval, gap_intervals_by_editor
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.draws import Draws
 from evenedit.stats.engine.estimates import estimates, ratio
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures, answers
 from evenedit.stats.engine.multiplicity import step_down
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
 
@@ -61,7 +62,7 @@ class Difference:
 
     @property
     def change(self) -> Change:
-        """What the adjusted test says, where more or less is better."""
+        """The outcome of the adjusted test, where more or less is better."""
         if self.p_adjusted is None or self.p_adjusted >= ALPHA or self.measure in NEITHER_IS_BETTER:
             return "unclear"
         better = (self.value > 0) == (self.measure in HIGHER_IS_BETTER)
@@ -81,10 +82,10 @@ class Pairs:
 
 
 def pair(
-    first: Scores, second: Scores, first_editor: str, second_editor: str, condition: str = Condition.BASELINE
+    first: Scores, second: Scores, first_editor: str, second_editor: str, condition: str = ConditionKind.BASELINE
 ) -> Pairs:
     """Match edits of the diagnosis by portrait, prompt and rank of the seed; `condition` is the second's."""
-    keyed = [_keyed(first, first_editor, Condition.BASELINE), _keyed(second, second_editor, condition)]
+    keyed = [_keyed(first, first_editor, ConditionKind.BASELINE), _keyed(second, second_editor, condition)]
     both = keyed[0].merge(keyed[1], on=KEY, suffixes=("_first", "_second"))
     if both.empty:
         raise EvenEditError(
@@ -98,9 +99,9 @@ def _keyed(scores: Scores, editor: str, condition: str) -> pd.DataFrame:
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == condition)
     chosen &= edits["editor"] == editor
-    found = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
-    rank = found.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)
-    return found.assign(seed_rank=rank)[[*KEY, "row"]]
+    selected = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
+    rank = selected.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)
+    return selected.assign(seed_rank=rank)[[*KEY, "row"]]
 
 
 class DrawnDifference(NamedTuple):
@@ -112,30 +113,30 @@ class DrawnDifference(NamedTuple):
 
 
 def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
-    """Every rate and mean over everybody and each group, and every gap; regressions first, the largest first."""
+    """Return the differences of all rates, means and gaps; regressions first, the largest first."""
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    found = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
+    adjusted_differences = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
     order = ("regression", "improvement", "unclear")
-    return sorted(found, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
+    return sorted(adjusted_differences, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
 
 
-def adjusted(found: Sequence[DrawnDifference], confidence: float) -> list[Difference]:
-    """Each difference with its p, adjusted within its family; measures of which neither is better are not tested.
+def adjusted(drawn_differences: Sequence[DrawnDifference], confidence: float) -> list[Difference]:
+    """Return each difference with p adjusted within its family; measures without a direction are not tested.
 
     The largest is held against the largest of each draw (Westfall and Young): what the measures of a group share is
     taken into account. Every p and every draw is told on the scale of the normal distribution, a draw by its rank
     among the others, so that rare rates with long tails do not hide the rest.
     """
-    tested = [replace(d, p=_p(d, confidence)) for d, _ in found]
+    tested = [replace(d, p=_p(d, confidence)) for d, _ in drawn_differences]
     families = [[at for at, d in enumerate(tested) if d.p is not None and _of_group(d) == one] for one in (False, True)]
     families = [family for family in families if family]
     for family in families:
         seen = np.array([-ndtri((tested[at].p or TINY) / 2) for at in family])
-        drawn = np.stack([found[at].moved for at in family], axis=1)
+        drawn = np.stack([drawn_differences[at].moved for at in family], axis=1)
         ranks = (pd.DataFrame(drawn).rank().to_numpy() - 0.5) / len(drawn)
         for at, p in zip(family, step_down(seen, np.abs(ndtri(ranks))), strict=True):
-            whole = max(tested[at].p or 0.0, min(1.0, len(families) * float(p)))
-            tested[at] = replace(tested[at], p_adjusted=whole)
+            p_adjusted = max(tested[at].p or 0.0, min(1.0, len(families) * float(p)))
+            tested[at] = replace(tested[at], p_adjusted=p_adjusted)
     return tested
 
 
@@ -144,7 +145,7 @@ def _of_group(d: Difference) -> bool:
 
 
 def _p(d: Difference, confidence: float) -> float | None:
-    """The chance of so large a difference, from the half of the interval that lies towards 0."""
+    """Return p of the difference, from the half of the interval towards 0."""
     if d.low is None or d.high is None or d.measure in NEITHER_IS_BETTER:
         return None
     reach = d.value - d.low if d.value > 0 else d.high - d.value
@@ -153,41 +154,41 @@ def _p(d: Difference, confidence: float) -> float | None:
     return float(2 * ndtr(-abs(d.value) / reach * ndtri(0.5 + confidence / 2)))
 
 
-def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[Ledger]:
-    """Each side's scores, counted where both have one."""
+def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[MeasureTable]:
+    """Return the scores of each side, counted where both have one."""
     both = {q: ((sides[0].of(q)[0] > 0) & (sides[1].of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
-    asked = sides[0].asked | sides[1].asked
+    applicable = sides[0].applicable | sides[1].applicable
     ledgers = []
     for side in sides:
-        ledger = Ledger()
-        write_scores(ledger, Answers(side.values, asked), both, rules.rates)
+        ledger = MeasureTable()
+        add_score_measures(ledger, Answers(side.values, applicable), both, rules.rates)
         ledgers.append(ledger)
     return ledgers
 
 
-def _laid_out(edits: pd.DataFrame, ledger: Ledger, factors: Sequence[Factor]) -> Panel:
-    return lay_out(
+def _laid_out(edits: pd.DataFrame, ledger: MeasureTable, factors: Sequence[Factor]) -> Panel:
+    return build_panel(
         edits,
         by_face(edits, factors),
         ledger.columns,
         ledger.measures,
         experiment=Experiment.DIAGNOSIS.value,
-        condition=Condition.BASELINE,
+        condition=ConditionKind.BASELINE,
     )
 
 
 def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
-    """The panel's scores are differences of pairs, so its intervals are those of paired differences."""
+    """Yield paired differences; the scores of the panel are differences of pairs."""
     before, after = _ledgers(sides, rules)
     edits = pairs.first.edits.iloc[pairs.rows[:, 0]].assign(editor="both")
-    ledger = Ledger()
+    ledger = MeasureTable()
     for m in before.measures:
         total = after.columns[m.total] - before.columns[m.total]
         ledger.add(
-            RatioMeasure(Measure.delta(f"{m.name}"), m.total, m.count, m.asked),
+            RatioMeasure(Measure.delta(f"{m.name}"), m.total, m.count, m.applicable),
             total,
             before.columns[m.count],
-            before.columns[m.asked],
+            before.columns[m.applicable],
         )
     panel = _laid_out(edits, ledger, pairs.first.table.factors)
     level = _laid_out(edits, before, pairs.first.table.factors)
@@ -199,16 +200,16 @@ def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Ite
         at = places[Measure(e.measure)]
         measure, mask = level.measures[at], level.axes.mask(e.group)
         moved = _moved(bootstrap.group(panel.axes.mask(e.group)), 0, at)
-        first = ratio(level.tally(measure.total, [0], mask), level.tally(measure.count, [0], mask)) or 0.0
+        first = ratio(level.column_sum(measure.total, [0], mask), level.column_sum(measure.count, [0], mask)) or 0.0
         yield DrawnDifference(
             Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n), moved
         )
 
 
 def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
-    """Both sides in one panel, so that every draw takes the same faces and prompts for both."""
+    """Yield differences of gaps, from one panel, so that both sides draw the same faces and prompts."""
     ledgers = _ledgers(sides, rules)
-    stacked = Ledger(
+    stacked = MeasureTable(
         {name: np.concatenate([ledger.columns[name] for ledger in ledgers]) for name in ledgers[0].columns},
         ledgers[0].measures,
     )
@@ -224,34 +225,37 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
 
 
 def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[DrawnDifference]:
-    """The second editor's gap minus the first's, over every factor, of a panel of both.
+    """Yield the second editor's gap minus the first's, over every factor, of a panel of both.
 
     A gap is above the true one by chance, the more so the smaller it is, so what is drawn cannot be reflected (that
     covered 0.75 where both editors are even). The interval is made from the two gaps' own, whose ends know this (Zou
     2007); how alike the two are is known from the groups at their ends under the same draws of faces and prompts.
     """
     panel = bootstrap.panel
-    everybody = panel.axes.mask({})
+    all_clusters = panel.axes.mask({})
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
         masks = [panel.axes.mask({factor: level}) for level in levels]
         drawn = [bootstrap.group(mask) for mask in masks]
-        ends = gap_ends(bootstrap, drawn, rules)
+        ends = gap_intervals_by_editor(bootstrap, drawn, rules)
         for at, measure in enumerate(panel.measures):
             rates = [_rates(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
             if rates[0] is None or rates[1] is None:
                 continue
             first, second = (float(np.ptp(r)) for r in rates if r is not None)
-            own = [ends.get((side, at)) or settled_ends(bootstrap, factor, side, at, rules)[0] for side in (0, 1)]
+            intervals = [
+                ends.get((side, at)) or degenerate_gap_interval(bootstrap, factor, side, at, rules)[0]
+                for side in (0, 1)
+            ]
             interval = None
             moved = [
                 _moved(drawn[int(r.argmax())], side, at) - _moved(drawn[int(r.argmin())], side, at)
                 for side, r in enumerate((rates[0], rates[1]))
             ]
-            if own[0] is not None and own[1] is not None:
-                interval = difference(second, first, (own[1], own[0]), _alike(moved[0], moved[1]))
-            found = Difference(
+            if intervals[0] is not None and intervals[1] is not None:
+                interval = difference(second, first, (intervals[1], intervals[0]), _alike(moved[0], moved[1]))
+            estimate = Difference(
                 measure.name.to(MeasureKind.GAP),
                 {factor: "*"},
                 first,
@@ -259,27 +263,29 @@ def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Draw
                 second - first,
                 interval[0] if interval else None,
                 interval[1] if interval else None,
-                panel.tally(measure.count, [0], everybody),
+                panel.column_sum(measure.count, [0], all_clusters),
             )
-            yield DrawnDifference(found, moved[1] - moved[0])
+            yield DrawnDifference(estimate, moved[1] - moved[0])
 
 
 def _moved(draws: Draws, side: int, at: int) -> Values:
-    """[draw]: by how much a measure moves when faces and prompts are drawn; not at all where a draw has no score."""
+    """Return the change [draw] of a measure when faces and prompts are drawn; 0 where a draw has no score."""
     moved = draws.faces[:, side, at] - draws.value[side, at] + draws.prompts[:, side, at]
     return np.asarray(np.nan_to_num(moved))
 
 
 def _alike(first: Values, second: Values) -> float:
-    """How the editors' gaps go together when faces and prompts are drawn, between the groups at their ends."""
-    together = np.cov(first, second)
-    spread = float(np.sqrt(together[0, 0] * together[1, 1]))
-    return float(np.clip(together[0, 1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
+    """Return the correlation of both editors' gaps over draws of faces and prompts."""
+    covariance = np.cov(first, second)
+    spread = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
+    return float(np.clip(covariance[0, 1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
 
 
 def _rates(
     panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]
 ) -> NDArray[np.float64] | None:
-    """Every group's rate; None where one has none."""
-    rates = [ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks]
+    """Return every group's rate; None where one has none."""
+    rates = [
+        ratio(panel.column_sum(measure.total, [side], m), panel.column_sum(measure.count, [side], m)) for m in masks
+    ]
     return None if any(r is None for r in rates) else np.array(rates, dtype=np.float64)

@@ -28,28 +28,28 @@ Values = NDArray[np.float64]
 
 
 def role_effects(scores: Scores, rules: AnalysisRules) -> Iterator[RoleEffect]:
-    """Each editor's effects, where both sides of one were asked for and somebody clearly got the role."""
-    for editor, given in _roles(scores).groupby("editor", sort=False):
-        cells = given.groupby(["prompt", "pronoun", "order"])["male"].mean()
+    """Yield the effects of each editor for which both sides were requested and a role was clearly assigned."""
+    for editor, roles in _roles(scores).groupby("editor", sort=False):
+        cells = roles.groupby(["prompt", "pronoun", "order"])["male"].mean()
         for effect, factor in (("pronoun", ("he", "she")), ("order", ("male first", "female first"))):
             pairs = cells.unstack(effect).reindex(columns=list(factor))
             by_prompt = (pairs[factor[0]] - pairs[factor[1]]).dropna().groupby("prompt").mean().to_numpy(np.float64)
             if len(by_prompt):
                 yield _effect(str(editor), effect, rules, by_prompt)
-        male, female = _by_coding(cells, given)
+        male, female = _by_coding(cells, roles)
         if len(male) and len(female):
             yield _effect(str(editor), "coding", rules, male, female)
 
 
 def _roles(scores: Scores) -> pd.DataFrame:
-    """One row per edit whose role clearly went to one of the two: editor, prompt, pronoun, order, coding, male."""
+    """Return one row per edit with a clear role: editor, prompt, pronoun, order, coding, male."""
     known = {p.id: p for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
     role = scores.values[:, QUESTION_IDS.index("target_role")]
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy() & np.isin(role, (1, 2))
     rows = []
     for at in map(int, np.flatnonzero(chosen & edits["prompt_id"].isin(known).to_numpy())):
-        prompt, condition = known[str(edits["prompt_id"].iat[at])], Condition(str(edits["condition"].iat[at]))
+        prompt, condition = known[str(edits["prompt_id"].iat[at])], Condition.parse(str(edits["condition"].iat[at]))
         he = prompt.pronoun in HE if prompt.pronoun in HE | SHE else None
         rows.append(
             {
@@ -64,14 +64,14 @@ def _roles(scores: Scores) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["editor", "prompt", "pronoun", "order", "coding", "male"])
 
 
-def _by_coding(cells: pd.Series[float], given: pd.DataFrame) -> tuple[Values, Values]:
-    """The share of the male portrait by prompt, of male- and of female-coded ones.
+def _by_coding(cells: pd.Series[float], roles: pd.DataFrame) -> tuple[Values, Values]:
+    """Return the share of the male portrait by prompt, for male- and for female-coded prompts.
 
     Pronouns weigh the same, and so do orders; a prompt that was asked with one of its pronouns alone is left out.
     """
     by_pronoun = cells.groupby(["prompt", "pronoun"]).mean().unstack("pronoun").reindex(columns=["he", "she", "none"])
     share = by_pronoun["none"].fillna((by_pronoun["he"] + by_pronoun["she"]) / 2).dropna()
-    coding = given.drop_duplicates("prompt").set_index("prompt")["coding"].reindex(share.index)
+    coding = roles.drop_duplicates("prompt").set_index("prompt")["coding"].reindex(share.index)
     male, female = (share[coding == gender].to_numpy(np.float64) for gender in ("Male", "Female"))
     return male, female
 

@@ -12,14 +12,14 @@ from evenedit.protocol import VERDICTS, load_prompts
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.protocol.rubric import STATUS
-from evenedit.ratings.combine import asked
+from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.stats.engine.measures import Ledger
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_prompt, lay_out
+from evenedit.stats.engine.measures import MeasureTable
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_prompt
 
 
 def stereotype_panels(scores: Scores) -> list[Panel]:
-    """One panel per condition of the stereotype experiment."""
+    """Build one panel per condition of the stereotype experiment."""
     experiment = scores.edits["experiment"] == Experiment.STEREOTYPE
     coded = {p.id: p.coded_gender for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
     panels = []
@@ -27,21 +27,21 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
         rows = np.flatnonzero((experiment & (scores.edits["condition"] == condition)).to_numpy())
         verdict = scores.values[rows, QUESTION_IDS.index("stereotype")]
         followed, resisted, unclear = ((verdict == at).astype(np.int64) for at in range(1, len(VERDICTS) + 1))
-        given = (verdict > 0).astype(np.int64)
+        answered = (verdict > 0).astype(np.int64)
         # an UNCLEAR verdict was given, so it is no missing answer of the rates it does not count in
         wanted = {"decided": 1 - unclear, "given": np.ones(len(rows), dtype=np.int64)}
-        ledger = Ledger()
+        ledger = MeasureTable()
         for rate, total, count, of in (
             ("followed", followed, followed + resisted, "decided"),
             ("resisted", resisted, followed + resisted, "decided"),
-            ("unclear", unclear, given, "given"),
-            ("followed_of_all", followed, given, "given"),
+            ("unclear", unclear, answered, "given"),
+            ("followed_of_all", followed, answered, "given"),
         ):
             ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
         edits = scores.edits.iloc[rows]
         panels.append(
-            lay_out(
+            build_panel(
                 edits,
                 by_prompt(edits, "coded_gender", coded),
                 ledger.columns,
@@ -54,9 +54,13 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
 
 
 def _write_roles(
-    ledger: Ledger, scores: Scores, rows: NDArray[np.intp], verdict: NDArray[np.int8], coded: Mapping[str, str | None]
+    ledger: MeasureTable,
+    scores: Scores,
+    rows: NDArray[np.intp],
+    verdict: NDArray[np.int8],
+    coded: Mapping[str, str | None],
 ) -> None:
-    """Who got the role, and how often that contradicts the verdict on the same edit."""
+    """Add the shares of who got the role, and how often that contradicts the verdict on the same edit."""
     role, applies = _write_shares(ledger, scores, rows, "target_role", "role")
     _write_shares(ledger, scores, rows, STATUS, "status")
     prompts = scores.edits["prompt_id"].iloc[rows]
@@ -72,13 +76,13 @@ def _write_roles(
 
 
 def _write_shares(
-    ledger: Ledger, scores: Scores, rows: NDArray[np.intp], question: str, name: str
+    ledger: MeasureTable, scores: Scores, rows: NDArray[np.intp], question: str, name: str
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """The shares of the male and the female portrait and of UNCLEAR; returns the answers, and where it was asked."""
+    """Add the shares of male, female and UNCLEAR; return the answers and where the question applies."""
     at = QUESTION_IDS.index(question)
-    answer, applies = scores.values[rows, at], asked(scores.table)[rows, at].astype(np.int64)
-    given = (answer > 0).astype(np.int64)
+    answer, applies = scores.values[rows, at], applicable_questions(scores.table)[rows, at].astype(np.int64)
+    answered = (answer > 0).astype(np.int64)
     for value, who in enumerate(("male", "female", "unclear"), 1):
         measure = RatioMeasure(Measure.rate(f"{name}_{who}"), f"{name}.{who}", f"{name}.given", f"{name}.asked")
-        ledger.add(measure, (answer == value).astype(np.int64), given, applies)
+        ledger.add(measure, (answer == value).astype(np.int64), answered, applies)
     return answer, applies

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from evenedit.core.records import Estimate
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import MeasureKind
-from evenedit.stats.engine.estimates import NOTHING
+from evenedit.stats.engine.estimates import NEGLIGIBLE
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -27,7 +27,7 @@ Values = NDArray[np.float64]
 
 
 def trends(panel: Panel, factors: Sequence[Factor], rules: AnalysisRules) -> Iterator[Estimate]:
-    """trend.<rate> over each ordered factor, for every editor and pooled."""
+    """Yield trend.<rate> over each ordered factor, for every editor and pooled."""
     for factor in (f for f in factors if f.ordered and len(panel.axes.levels.get(f.name, ())) > 1):
         label = panel.axes.labels[factor.name]
         labelled = np.isin(label, factor.codes)
@@ -35,11 +35,11 @@ def trends(panel: Panel, factors: Sequence[Factor], rules: AnalysisRules) -> Ite
         for editor, members in panel.rows():
             for measure in (m for m in panel.measures if m.is_rate):
                 total, count = _cells(panel, measure, members, labelled)
-                found = _trend(place, total, count, rules.confidence)
-                if found is None:
+                trend = _trend(place, total, count, rules.confidence)
+                if trend is None:
                     continue
-                value, interval = found
-                valid = int(panel.tally(measure.count, members, labelled))
+                value, interval = trend
+                valid = int(panel.column_sum(measure.count, members, labelled))
                 yield Estimate(
                     measure=measure.name.to(MeasureKind.TREND),
                     experiment=panel.experiment,
@@ -50,7 +50,7 @@ def trends(panel: Panel, factors: Sequence[Factor], rules: AnalysisRules) -> Ite
                     low=interval[0] if interval else None,
                     high=interval[1] if interval else None,
                     n=valid,
-                    missing=int(panel.tally(measure.asked, members, labelled)) - valid,
+                    missing=int(panel.column_sum(measure.applicable, members, labelled)) - valid,
                     method="slope per level over faces; jackknife(faces) + jackknife(prompts), t"
                     if interval
                     else "slope per level over faces; none: too few faces, or no variation",
@@ -60,7 +60,7 @@ def trends(panel: Panel, factors: Sequence[Factor], rules: AnalysisRules) -> Ite
 def _cells(
     panel: Panel, measure: RatioMeasure, members: list[int], labelled: NDArray[np.bool_]
 ) -> tuple[Values, Values]:
-    """[face, prompt]: what was met and what is valid, over some editors."""
+    """Return the numbers of met and valid scores [face, prompt] over these editors."""
     total, count = (
         panel.cells[:, :, :, panel.columns.index(column)][labelled][:, :, members].sum(axis=2, dtype=np.float64)
         for column in (measure.total, measure.count)
@@ -71,7 +71,7 @@ def _cells(
 def _trend(
     place: Values, total: Values, count: Values, confidence: float
 ) -> tuple[float, tuple[float, float] | None] | None:
-    """The slope and its interval; None where fewer than two levels have a valid score."""
+    """Return the slope and its interval; None where fewer than two levels have a valid score."""
     value = slope(place, total.sum(axis=1), count.sum(axis=1))
     if value is None:
         return None
@@ -80,7 +80,7 @@ def _trend(
     if count.shape[1] > 1:
         prompts = _jackknife([slope(place, *_without(total, count, p, 1)) for p in range(count.shape[1])])
         variance = None if variance is None or prompts is None else variance + prompts
-    if faces < FEWEST_FACES or variance is None or variance <= NOTHING:
+    if faces < FEWEST_FACES or variance is None or variance <= NEGLIGIBLE:
         return value, None
     reach = float(stdtrit(faces - 2, 0.5 + confidence / 2)) * float(np.sqrt(variance))
     return value, (value - reach, value + reach)
@@ -91,7 +91,7 @@ def _without(total: Values, count: Values, at: int, axis: int) -> tuple[Values, 
 
 
 def _jackknife(left_out: Sequence[float | None]) -> float | None:
-    """The jackknife variance; None where leaving one out leaves no slope."""
+    """Return the jackknife variance; None where leaving one out leaves no slope."""
     values = [v for v in left_out if v is not None]
     if len(values) < len(left_out) or len(values) < 2:
         return None
@@ -100,7 +100,7 @@ def _jackknife(left_out: Sequence[float | None]) -> float | None:
 
 def slope(place: Values, total: Values, count: Values) -> float | None:
     """Least-squares slope of each face's rate on the place of its level; None without two places."""
-    there = count > 0
-    x, y = place[there], total[there] / np.maximum(count[there], 1)
+    counted = count > 0
+    x, y = place[counted], total[counted] / np.maximum(count[counted], 1)
     spread = float(np.square(x - x.mean()).sum()) if len(x) else 0.0
     return float(((x - x.mean()) * y).sum() / spread) if spread > 0 else None

@@ -38,7 +38,7 @@ class Additive:
     """Whether it is the share of items that have something."""
 
     def __call__(self, *data: NDArray[Any]) -> float | None:
-        """The statistic of some data, None where it is not defined."""
+        """Compute the statistic of the data; None where it is not defined."""
         parts = self.parts(*data)
         return _defined(self.of(parts.sum(axis=0)[None])[0]) if len(parts) else None
 
@@ -61,7 +61,7 @@ class Resampler:
     confidence: float
 
     def drawn(self, summed: NDArray[np.floating]) -> Array:
-        """[draw, part]: sums over units drawn anew, from what each unit brings [unit, part]."""
+        """Return sums over resampled units [draw, part] from the parts of each unit [unit, part]."""
         weights = _weights(self.draws, self.seed, len(summed))
         chunk = max(1, CACHED // len(summed))
         parts = [weights[at : at + chunk].astype(np.float64) @ summed for at in range(0, self.draws, chunk)]
@@ -70,7 +70,7 @@ class Resampler:
     def estimate(
         self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
     ) -> list[ResampledStatistic]:
-        """Every statistic of the same items, which belong to the units 0, 1, 2 …, drawn together."""
+        """Estimate statistics of the same items with the same draws; `unit` numbers the unit of each item from 0."""
         if not len(unit):
             return [ResampledStatistic(None, None, None, "undefined: nothing to compare") for _ in wanted]
         kinds: dict[tuple[object, ...], Array] = {}  # statistics of the same data often have the same parts
@@ -87,33 +87,33 @@ class Resampler:
             pieces = np.split(sums, ends, axis=1)
             return {k: x.reshape(len(x), *p.shape[1:]) for (k, p), x in zip(kinds.items(), pieces, strict=True)}
 
-        whole = split(summed.sum(axis=0, keepdims=True))
+        totals = split(summed.sum(axis=0, keepdims=True))
         drawn = split(self.drawn(summed)) if units > NOT_DRAWN else {}
         values, draws = [], []
         for statistic, data in wanted:
             key = _same_parts(statistic, data)
-            values.append(_defined(statistic.of(whole[key])[0]))
+            values.append(_defined(statistic.of(totals[key])[0]))
             if key in drawn and values[-1] is not None:
                 draws.append(statistic.of(drawn[key]))
         bounds = iter(self._bounds(draws))
         return [
-            self._told(statistic, value, next(bounds) if drawn and value is not None else None, name, units)
+            self._to_statistic(statistic, value, next(bounds) if drawn and value is not None else None, name, units)
             for (statistic, _), value in zip(wanted, values, strict=True)
         ]
 
     def _bounds(self, draws: Sequence[Array]) -> list[Interval | Literal["alike"]]:
-        """The interval of each statistic's draws, all at once; `alike` where they do not vary or say too little."""
+        """Return the interval of each statistic's draws; `alike` where they do not vary or too few are defined."""
         if not draws:
             return []
         stacked = np.stack(draws, axis=1)
         known = ~np.isnan(stacked)
         least = np.where(known, stacked, np.inf).min(axis=0)
         most = np.where(known, stacked, -np.inf).max(axis=0)
-        found = percentile(stacked, self.confidence)
-        pairs = (as_interval(found[:, at]) if most[at] > least[at] else None for at in range(len(draws)))
+        bounds = percentile(stacked, self.confidence)
+        pairs = (as_interval(bounds[:, at]) if most[at] > least[at] else None for at in range(len(draws)))
         return [pair or "alike" for pair in pairs]
 
-    def _told(
+    def _to_statistic(
         self,
         statistic: Additive,
         value: float | None,
@@ -136,22 +136,22 @@ class Resampler:
 
 
 def mean_of(name: str, *, is_share: bool = False) -> Additive:
-    """The mean of one number per item."""
+    """Return the mean of one number per item."""
     return Additive(name, with_ones, ratio, "no item", is_share=is_share)
 
 
 def with_ones(values: NDArray[Any]) -> Array:
-    """Each item's number, and one."""
+    """Return the number of each item, and 1."""
     return np.stack([values, np.ones(len(values))], axis=1).astype(np.float64)
 
 
 def ratio(sums: Array) -> Array:
-    """The first sum over the second."""
+    """Return the first sum over the second."""
     return divide(sums[:, 0], sums[:, 1])
 
 
 def divide(top: Array, bottom: Array) -> Array:
-    """A quotient, NaN where the divisor is 0 but for rounding."""
+    """Divide; NaN where the divisor is 0 up to rounding."""
     out = np.full(np.shape(top), np.nan)
     return np.asarray(np.divide(top, bottom, out=out, where=np.abs(bottom) > 1e-12))
 
@@ -166,6 +166,6 @@ def _defined(value: Any) -> float | None:
 
 @lru_cache(maxsize=8)
 def _weights(draws: int, seed: int, units: int) -> NDArray[np.uint16]:
-    """[draw, unit]: how often each unit is drawn; the same for every statistic of so many units."""
+    """Return how often each unit is drawn [draw, unit]; equal for every statistic of so many units."""
     rng = np.random.default_rng([seed, STREAM, units])
     return np.concatenate([w.astype(np.uint16) for w in unit_weights(rng, units, draws, max(1, CACHED // units))])

@@ -8,80 +8,33 @@ cancels in the ratio of one group, so every draw is exact.
 
 Faces and prompts are drawn apart, not crossed: crossed draws hold the noise of single rows three times (Owen 2007)
 and give intervals that cover 0.97 to 1.00. Here the two parts are added and the noise counted twice is taken off
-once; see `variance`. What the intervals cover is measured by `python -m proofs coverage`.
+once; see `variance`. What the intervals cover is measured by `python -m validation coverage`.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
+from weakref import proxy
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenedit.stats.engine.design_effects import DesignEffects
+from evenedit.stats.engine.draws import Draws
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.variance import Uncertainty, moderated, two_way
 
 CACHED = 2**20
 """About so many weights are made at once: more would leave the processor's cache."""
 PROMPT_STREAM = 1
 """The prompts' own random numbers: one set for all groups."""
-ENOUGH = 0.8
-"""Share of draws that must be defined before their spread means anything."""
 MOST_LABELS = 0.5
 """Labels that take more than this share of the faces' degrees of freedom say too little of faces of the same labels."""
 EVENTS = 5.0
 """A share tells how prompts differ from so many edits on that have what it counts, and as many that have not."""
-
-
-@dataclass(frozen=True)
-class Draws:
-    """One group under every draw."""
-
-    value: NDArray[np.float64]
-    """[editor, measure]: the estimates themselves, pooled editors last; NaN without a valid score."""
-    faces: NDArray[np.float64]
-    """[draw, editor, measure]: estimates when faces (or the experiment's clusters) are drawn; NaN where undefined."""
-    prompts: NDArray[np.float64]
-    """[draw, editor, measure]: how far estimates move when prompts are drawn; 0 where there are none to draw."""
-    over_cells: NDArray[np.float64]
-    """[editor, measure]: variance if face × prompt cells were independent."""
-    sizes: NDArray[np.float64]
-    """[editor, measure]: how many valid scores there are."""
-    clusters: int
-    """Faces in the group; with fewer than two there is nothing to draw from."""
-    freedom: int
-    """Degrees of freedom of the variance over faces."""
-    prompt_freedom: NDArray[np.float64]
-    """[measure]: degrees of freedom of the variance over prompts."""
-    within: NDArray[np.float64] | None = None
-    """[editor, measure]: variance over faces of the same labels, for everybody; None for a group."""
-    telling: NDArray[np.bool_] | None = None
-    """[editor, measure]: whose variances over prompts tell of each other's, for everybody; None for a group."""
-
-    @cached_property
-    def over_faces(self) -> NDArray[np.float64]:
-        """[editor, measure]: variance over faces; NaN where too few draws are defined."""
-        drawn = variance(self.faces)
-        return drawn if self.within is None else np.where(np.isnan(drawn), np.nan, self.within)
-
-    @cached_property
-    def over_prompts(self) -> NDArray[np.float64]:
-        """[editor, measure]: variance over prompts."""
-        return variance(self.prompts)
-
-    @cached_property
-    def uncertainty(self) -> Uncertainty:
-        """Variance and degrees of freedom of every estimate."""
-        freedom = np.broadcast_to(self.prompt_freedom, self.value.shape)
-        prompts = Uncertainty(self.over_prompts, freedom)
-        if self.telling is not None:
-            prompts = moderated(self.over_prompts, self.over_cells, freedom, self.telling)
-        faces = np.full_like(self.value, self.freedom)
-        return two_way(self.over_faces, prompts.variance, self.over_cells, faces, prompts.freedom)
 
 
 class ClusterSums(NamedTuple):
@@ -93,19 +46,6 @@ class ClusterSums(NamedTuple):
     """Each [face, editor, measure]."""
     by_cell: NDArray[np.float64]
     """[3, editor, measure]: total², total × count and count² of every cell, summed."""
-
-
-def variance(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Variance along the first axis over the draws that are defined; NaN where too few are."""
-    defined = ~np.isnan(draws)
-    count = defined.sum(axis=0)
-    if (count == len(draws)).all():
-        return np.asarray(draws.var(axis=0))
-    filled = np.where(defined, draws, 0.0)
-    safe = np.maximum(count, 1)
-    centre = filled.sum(axis=0) / safe
-    found = (np.where(defined, draws - centre, 0.0) ** 2).sum(axis=0) / safe
-    return np.where(count >= ENOUGH * len(draws), found, np.nan)
 
 
 class Bootstrap:
@@ -136,38 +76,44 @@ class Bootstrap:
         """[measure]: whether it was answered on one prompt only."""
         return np.asarray(self.prompts_answered <= 1)
 
+    @cached_property
+    def design_effects(self) -> DesignEffects:
+        """The design effects of the panel's shares, computed once for each group."""
+        bootstrap = proxy(self)  # a cycle of references would keep the draws in memory
+        return DesignEffects(self.panel, lambda mask: bootstrap.group(mask))
+
     def group(self, mask: NDArray[np.bool_]) -> Draws:
         """Draw the clusters of one group. Its random numbers depend on its members, not on what else is drawn."""
-        return self._kept([mask])
+        return self._cached([mask])
 
-    def together(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
-        """Several groups taken as one, each drawn on its own as the design fixed its size."""
+    def group_union(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
+        """Draw several groups as one; each keeps its size, as the design fixed it."""
         if any(mask.sum() < 2 for mask in parts):  # a lone face can only be drawn among others
-            return self._kept([np.any(np.stack(parts), axis=0)])
-        return self._kept(parts)
+            return self._cached([np.any(np.stack(parts), axis=0)])
+        return self._cached(parts)
 
     def clusters_of(self, mask: NDArray[np.bool_]) -> ClusterSums:
-        """What one group's estimates are ratios of, by prompt, by cluster and squared by cell."""
+        """Return the sums behind a group's estimates: by prompt, by cluster and squared by cell."""
         sums = [self._pooled(self.panel.cells[mask].sum(axis=0)), self._by_face[mask]]
         total, count = ([np.asarray(x[..., at], dtype=np.float64) for x in sums] for at in (self._total, self._count))
         return ClusterSums((total[0], count[0]), (total[1], count[1]), self._squares[:, mask].sum(axis=1))
 
-    def _kept(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
+    def _cached(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
         key = b"+".join(mask.tobytes() for mask in parts)
         if key not in self._drawn:
             self._drawn[key] = self._draw(parts)
         return self._drawn[key]
 
     def _draw(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
-        everyone = np.flatnonzero(np.any(np.stack(parts), axis=0))
-        sums = self._by_face[everyone].sum(axis=0)
+        members = np.flatnonzero(np.any(np.stack(parts), axis=0))
+        sums = self._by_face[members].sum(axis=0)
         value = self._ratios(sums)
-        by_prompt = self._pooled(self.panel.cells[everyone].sum(axis=0))
-        moved = self._ratios(weigh(by_prompt, self.prompt_weights)) - value
+        by_prompt = self._pooled(self.panel.cells[members].sum(axis=0))
+        moved = self._ratios(weighted_sums(by_prompt, self.prompt_weights)) - value
         moved[..., self.single_prompt] = 0.0
         # the sum over cells of (total - value x count)^2, multiplied out so that faces can be summed beforehand
         known = np.nan_to_num(value)
-        tt, tc, cc = self._squares[:, everyone].sum(axis=1)
+        tt, tc, cc = self._squares[:, members].sum(axis=1)
         size = np.asarray(sums[..., self._count], dtype=np.float64)
         squares = np.maximum(tt - 2 * known * tc + known**2 * cc, 0.0)
         over_cells = np.divide(squares, size**2, out=np.zeros_like(value), where=size > 0)
@@ -177,15 +123,15 @@ class Bootstrap:
             prompts=moved,
             over_cells=over_cells,
             sizes=size,
-            clusters=len(everyone),
-            freedom=max(1, len(everyone) - len(parts)),
+            clusters=len(members),
+            freedom=max(1, len(members) - len(parts)),
             prompt_freedom=np.maximum(self.prompts_answered - 1.0, 1.0),
         )
-        whole = len(parts) == 1 and len(everyone) == len(self.panel.axes.clusters)
-        return self._of_everybody(drawn) if whole else drawn
+        is_total = len(parts) == 1 and len(members) == len(self.panel.axes.clusters)
+        return self._of_everybody(drawn) if is_total else drawn
 
     def _of_everybody(self, drawn: Draws) -> Draws:
-        """The same with labels in the proportions that the design fixed, and prompts known from all measures."""
+        """Return the draws with labels in the design's proportions and prompt variances moderated over measures."""
         events = np.nan_to_num(drawn.sizes * drawn.value * (1 - drawn.value))
         telling = (events >= EVENTS) & np.array([m.is_rate for m in self.panel.measures])
         telling[-1] = False  # all editors pooled repeat the others
@@ -203,7 +149,7 @@ class Bootstrap:
         return replace(drawn, within=within, freedom=left, telling=telling)
 
     def _face_draws(self, parts: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
-        """[draw, editor, measure]: ratios when the faces of every part are drawn."""
+        """Return the ratios [draw, editor, measure] when the faces of every part are drawn."""
         factors = [float(mask.sum()) / (float(mask.sum()) - 1) for mask in parts if mask.sum() > 1]
         sums: NDArray[np.float64] | None = None
         for at, mask in enumerate(parts):
@@ -213,28 +159,30 @@ class Bootstrap:
             by_face = self._by_face[members]
             rng = np.random.default_rng([self.seed, zlib.crc32(mask.tobytes())])
             chunk = max(1, min(self.draws, CACHED // len(members)))
-            drawn = np.concatenate([weigh(by_face, w) for w in unit_weights(rng, len(members), self.draws, chunk)])
+            drawn = np.concatenate(
+                [weighted_sums(by_face, w) for w in unit_weights(rng, len(members), self.draws, chunk)]
+            )
             scaled = drawn * (factors[at] / factors[0]) if at else drawn  # matters where groups differ in size
             sums = scaled if sums is None else sums + scaled
         assert sums is not None
         return self._ratios(sums)
 
     def _pooled(self, cells: NDArray[np.floating]) -> NDArray[np.floating]:
-        """[…, editor, column] with all editors taken together as a last one."""
+        """Append the sum over all editors to […, editor, column]."""
         return np.concatenate([cells, cells.sum(axis=-2, keepdims=True)], axis=-2)
 
     def _products(self, cells: NDArray[np.floating]) -> NDArray[np.float64]:
-        """[3, face, editor, measure]: total², total × count and count², each summed over prompts."""
+        """Return total², total × count and count², summed over prompts: [3, face, editor, measure]."""
         shape = (3, len(cells), cells.shape[2] + 1, len(self._total))
-        found = np.empty(shape)
+        products = np.empty(shape)
         step = max(1, CACHED // max(1, cells[:1].size))
         for start in range(0, len(cells), step):
             part = slice(start, start + step)
-            some = self._pooled(cells[part]).astype(np.float64)
-            total, count = some[..., self._total], some[..., self._count]
+            pooled = self._pooled(cells[part]).astype(np.float64)
+            total, count = pooled[..., self._total], pooled[..., self._count]
             for at, product in enumerate((total * total, total * count, count * count)):
-                found[at, part] = product.sum(axis=1)
-        return found
+                products[at, part] = product.sum(axis=1)
+        return products
 
     def _ratios(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
         total, count = (np.asarray(sums[..., at], dtype=np.float64) for at in (self._total, self._count))
@@ -243,7 +191,7 @@ class Bootstrap:
         return ratios
 
 
-def weigh(cells: NDArray[np.floating], weights: NDArray[np.int64]) -> NDArray[np.float64]:
+def weighted_sums(cells: NDArray[np.floating], weights: NDArray[np.int64]) -> NDArray[np.float64]:
     """Weighted sums [draw, …] of cells [unit, …]."""
     units, *rest = cells.shape
     weighted = weights.astype(cells.dtype) @ cells.reshape(units, -1)
@@ -251,7 +199,7 @@ def weigh(cells: NDArray[np.floating], weights: NDArray[np.int64]) -> NDArray[np
 
 
 def unit_weights(rng: np.random.Generator, units: int, draws: int, chunk: int) -> Iterator[NDArray[np.int64]]:
-    """How often each unit is drawn when units - 1 are drawn with replacement: chunks of [draw, unit]."""
+    """Yield chunks [draw, unit] of how often each unit is drawn, for units - 1 draws with replacement."""
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
         drawn = rng.integers(0, units, size=(size, units - 1))

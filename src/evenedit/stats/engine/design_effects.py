@@ -11,16 +11,16 @@ that what one event more can take off D is less than what the event adds to an i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import NamedTuple
-from weakref import WeakKeyDictionary, proxy
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.draws import Draws
+from evenedit.stats.engine.panel import Panel
 
 Values = NDArray[np.float64]
 FAINT = 4.0
@@ -39,79 +39,66 @@ class EventWeights(NamedTuple):
 
 
 class DesignEffects:
-    """The pull of every share of one panel, group by group."""
+    """The pull of the shares of one panel, group by group."""
 
-    def __init__(self, bootstrap: Bootstrap, confidence: float) -> None:
-        self.bootstrap, self.confidence = bootstrap, confidence
-        self._shares = np.array([m.is_share for m in bootstrap.panel.measures], dtype=np.bool_)
-        self._least = float(ndtri(0.5 + confidence / 2)) ** 2
-        self._seen: dict[int, EventWeights] = {}  # the bootstrap keeps the draws, so their ids stay theirs
-        self._all: dict[tuple[str, ...], EventWeights] = {}
-        self._found: dict[tuple[tuple[str, str], ...], Values] = {}
+    def __init__(self, panel: Panel, draw: Callable[[NDArray[np.bool_]], Draws]) -> None:
+        self._panel, self._draw = panel, draw
+        self._shares = np.array([m.is_share for m in panel.measures], dtype=np.bool_)
+        self._totals: dict[tuple[float, tuple[str, ...]], EventWeights] = {}
+        self._pulls: dict[tuple[float, tuple[tuple[str, str], ...]], Values] = {}
 
-    @classmethod
-    def shared(cls, bootstrap: Bootstrap, confidence: float) -> DesignEffects:
-        """The same for all that is estimated from one bootstrap."""
-        kept = _KEPT.setdefault(bootstrap, {})
-        if confidence not in kept:
-            kept[confidence] = cls(proxy(bootstrap), confidence)
-        return kept[confidence]
-
-    def of(self, group: Mapping[str, str]) -> Values:
-        """[editor, measure]: the pull of a group's shares, what it does not show taken from the other groups."""
-        key = tuple(group.items())
-        if key not in self._found:
-            draws = self.bootstrap.group(self.bootstrap.panel.axes.mask(group))
+    def of(self, group: Mapping[str, str], confidence: float) -> Values:
+        """Return the pull of a group's shares [editor, measure]; groups with few events borrow from the others."""
+        key = confidence, tuple(group.items())
+        if key not in self._pulls:
+            draws = self._draw(self._panel.axes.mask(group))
             others = None
             if group:
-                mine, every = self._shown(draws), self._everyone(tuple(group))
-                others = EventWeights(every.events - mine.events, every.weighted - mine.weighted)
-            self._found[key] = self._pull(draws, others)
-        return self._found[key]
+                weights, total = _event_weights(draws, confidence), self._total(tuple(group), confidence)
+                others = EventWeights(total.events - weights.events, total.weighted - weights.weighted)
+            self._pulls[key] = self._pull(draws, others, confidence)
+        return self._pulls[key]
 
-    def of_rest(self, draws: Draws, factor: str) -> Values:
-        """[editor, measure]: the same for several groups of a factor taken as one."""
-        return self._pull(draws, self._everyone((factor,)))
+    def of_rest(self, draws: Draws, factor: str, confidence: float) -> Values:
+        """Return the pull [editor, measure] of several groups of a factor that were drawn as one."""
+        return self._pull(draws, self._total((factor,), confidence), confidence)
 
-    def _everyone(self, factors: tuple[str, ...]) -> EventWeights:
-        """What all groups of a factor, or of several crossed, show together."""
-        if factors not in self._all:
-            axes = self.bootstrap.panel.axes
+    def _total(self, factors: tuple[str, ...], confidence: float) -> EventWeights:
+        """Sum the weights over all groups of a factor, or of several factors crossed."""
+        key = confidence, factors
+        if key not in self._totals:
+            axes = self._panel.axes
             labels = [axes.labels[f] for f in factors]
             combinations = product(*(axes.levels[f] for f in factors))
             masks = [np.all([x == level for x, level in zip(labels, c, strict=True)], axis=0) for c in combinations]
-            shown = [self._shown(self.bootstrap.group(mask)) for mask in masks if mask.any()]
-            self._all[factors] = EventWeights(*(np.sum(np.stack(parts), axis=0) for parts in zip(*shown, strict=True)))
-        return self._all[factors]
+            weights = [_event_weights(self._draw(mask), confidence) for mask in masks if mask.any()]
+            self._totals[key] = EventWeights(*(np.sum(np.stack(x), axis=0) for x in zip(*weights, strict=True)))
+        return self._totals[key]
 
-    def _pull(self, own: Draws, others: EventWeights | None) -> Values:
-        mine = self._shown(own)
-        events, weighted = (np.where(self._shares, x, 0.0) for x in mine)
+    def _pull(self, draws: Draws, others: EventWeights | None, confidence: float) -> Values:
+        least = float(ndtri(0.5 + confidence / 2)) ** 2
+        weights = _event_weights(draws, confidence)
+        events, weighted = (np.where(self._shares, x, 0.0) for x in weights)
         rest = EventWeights(*(x.sum(axis=1, keepdims=True) - x for x in (events, weighted)))  # the group's other rates
-        as_faces = self._least * own.sizes / max(own.clusters, 1)
+        as_faces = least * draws.sizes / max(draws.clusters, 1)
         borrowed = (rest.weighted + FAINT * as_faces) / (rest.events + FAINT)
         if others is not None:
             borrowed = (others.weighted + FAINT * borrowed) / (others.events + FAINT)
-        borrowed = np.clip(borrowed, self._least, np.maximum(as_faces, self._least))
-        alone = np.divide(mine.weighted, mine.events, out=np.zeros_like(borrowed), where=mine.events > 0)
-        return blended(alone, borrowed, mine.events)
-
-    def _shown(self, draws: Draws) -> EventWeights:
-        if id(draws) not in self._seen:
-            value = np.nan_to_num(draws.value)
-            events = np.maximum(draws.sizes * value * (1 - value), 0.0)
-            sure = draws.uncertainty
-            t = stdtrit(sure.freedom, 0.5 + self.confidence / 2)
-            weighted = draws.sizes**2 * sure.variance * t * t
-            known = ~np.isnan(weighted) & (events > 0)
-            self._seen[id(draws)] = EventWeights(np.where(known, events, 0.0), np.where(known, weighted, 0.0))
-        return self._seen[id(draws)]
+        borrowed = np.clip(borrowed, least, np.maximum(as_faces, least))
+        group_pull = np.divide(weights.weighted, weights.events, out=np.zeros_like(borrowed), where=weights.events > 0)
+        return shrink_design_effect(group_pull, borrowed, weights.events)
 
 
-_KEPT: WeakKeyDictionary[Bootstrap, dict[float, DesignEffects]] = WeakKeyDictionary()
+def _event_weights(draws: Draws, confidence: float) -> EventWeights:
+    value = np.nan_to_num(draws.value)
+    events = np.maximum(draws.sizes * value * (1 - value), 0.0)
+    t = stdtrit(draws.uncertainty.freedom, 0.5 + confidence / 2)
+    weighted = draws.sizes**2 * draws.uncertainty.variance * t * t
+    known = ~np.isnan(weighted) & (events > 0)
+    return EventWeights(np.where(known, events, 0.0), np.where(known, weighted, 0.0))
 
 
-def blended(own: Values, borrowed: Values, events: Values) -> Values:
-    """A group's own pull, or more: with few events it is no smaller than a mean with the borrowed one."""
-    mine = np.minimum(events / (ENOUGH * borrowed), 1.0)
-    return np.maximum(own, mine * own + (1 - mine) * borrowed)
+def shrink_design_effect(effect: Values, borrowed: Values, events: Values) -> Values:
+    """Return the design effect, with few events at least its mean with the borrowed one."""
+    weight = np.minimum(events / (ENOUGH * borrowed), 1.0)
+    return np.maximum(effect, weight * effect + (1 - weight) * borrowed)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from evenedit.core.records import Estimate
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import MeasureKind
-from evenedit.stats.engine.bootstrap import Bootstrap, Draws
-from evenedit.stats.engine.design_effects import DesignEffects
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.draws import Draws
 from evenedit.stats.engine.intervals import Interval, wilson
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
@@ -20,28 +20,28 @@ from evenedit.stats.engine.variance import Uncertainty, wilson_interval
 
 SCALE = (1.0, 5.0)
 """No mean of scores lies outside."""
-NOTHING = 1e-15
+NEGLIGIBLE = 1e-15
 """A variance below this is rounding."""
 
 
 def ratio(total: int, count: int) -> float | None:
-    """One division of whole numbers: the exact value, rounded once."""
+    """Divide two integers; None where the count is 0."""
     return total / count if count else None
 
 
 def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
-    """Every measure × editor × group of a panel."""
+    """Yield the estimate of every measure × editor × group of a panel."""
     panel = bootstrap.panel
-    effects = DesignEffects.shared(bootstrap, rules.confidence)
+    effects = bootstrap.design_effects
     for group in groups:
         mask = panel.axes.mask(group)
-        draws, pull = bootstrap.group(mask), effects.of(group)
+        draws, pull = bootstrap.group(mask), effects.of(group, rules.confidence)
         for row, (editor, members) in enumerate(panel.rows()):
             for at, measure in enumerate(panel.measures):
-                total, count, asked = (
-                    panel.tally(c, members, mask) for c in (measure.total, measure.count, measure.asked)
+                total, count, applicable = (
+                    panel.column_sum(c, members, mask) for c in (measure.total, measure.count, measure.applicable)
                 )
-                if asked == 0:
+                if applicable == 0:
                     continue
                 interval, method = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
                 yield Estimate(
@@ -54,7 +54,7 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
                     low=interval[0] if interval else None,
                     high=interval[1] if interval else None,
                     n=count,
-                    missing=asked - count,
+                    missing=applicable - count,
                     method=method,
                     wilson=wilson(total, count, rules.confidence) if measure.is_rate else None,
                 )
@@ -70,7 +70,7 @@ def headline(
     count: int,
     confidence: float,
 ) -> tuple[Interval | None, str]:
-    """The headline interval of one measure of one editor, and how it was made; `pull` is the group's, of its shares."""
+    """Return the headline interval of a measure of an editor, and its method; `pull` is the group's design effect."""
     name = bootstrap.panel.axes.cluster_name
     measure = bootstrap.panel.measures[at]
     if count == 0:
@@ -87,18 +87,18 @@ def headline(
         low, high = wilson(draws.clusters, draws.clusters, confidence) or (0.0, 1.0)
         ends = (2 * low - 1, high) if total > 0 else (-high, 1 - 2 * low)  # what is not on this side may be opposed
         return ends, f"wilson({name}s)"
-    if measure.name.kind == MeasureKind.SHIFT and total == 0 and draws.over_cells[row, at] <= NOTHING:
+    if measure.name.kind == MeasureKind.SHIFT and total == 0 and draws.over_cells[row, at] <= NEGLIGIBLE:
         high = (wilson(0, draws.clusters, confidence) or (0.0, 1.0))[1]  # nothing moved: either way so much may hide
         return (-high, high), f"wilson({name}s)"
     variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
     if np.isnan(variance):
         return None, "none: too few draws have a valid score"
-    if variance <= NOTHING:
+    if variance <= NEGLIGIBLE:
         return None, "none: no variation to draw from"
     value = total / count
     if measure.is_share:
         return wilson_interval(value, float(pull[row, at]) / count), method(bootstrap, at)
-    reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).reach(confidence))
+    reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).half_width(confidence))
     low, high = value - reach, value + reach
     if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
         low, high = max(low, SCALE[0]), min(high, SCALE[1])
@@ -108,7 +108,7 @@ def headline(
 
 
 def method(bootstrap: Bootstrap, at: int) -> str:
-    """What was drawn for a measure, and how often."""
+    """Return the name of what was drawn for a measure, and how often."""
     axes = bootstrap.panel.axes
     crossed = len(axes.prompts) > 1 and not bootstrap.single_prompt[at]
     return f"bootstrap({axes.cluster_name}{' x prompt' if crossed else ''}, {bootstrap.draws})"
@@ -117,9 +117,9 @@ def method(bootstrap: Bootstrap, at: int) -> str:
 def shares(
     panel: Panel, measure: RatioMeasure, members: list[int], levels: Mapping[str, NDArray[np.bool_]]
 ) -> dict[str, float]:
-    """A measure at each level that has a valid score."""
-    found = {
-        level: ratio(panel.tally(measure.total, members, mask), panel.tally(measure.count, members, mask))
+    """Return a measure at each level that has a valid score."""
+    values = {
+        level: ratio(panel.column_sum(measure.total, members, mask), panel.column_sum(measure.count, members, mask))
         for level, mask in levels.items()
     }
-    return {level: value for level, value in found.items() if value is not None}
+    return {level: value for level, value in values.items() if value is not None}

@@ -13,7 +13,7 @@ ENOUGH = 0.8
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Interval | None:
-    """Wilson's score interval of a share: rows taken as independent."""
+    """Return Wilson's score interval of a share; rows are taken as independent."""
     if n == 0:
         return None
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -26,23 +26,23 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Interval | None:
 
 
 def percentile(draws: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """[2, …]: the middle `confidence` of the draws along the first axis; NaN where too few are defined."""
+    """Return the central `confidence` interval [2, …] of draws along the first axis; NaN where too few are defined."""
     tail = (1 - confidence) / 2
     return quantiles(draws, [tail, 1 - tail])
 
 
 def quantiles(draws: NDArray[np.float64], at: list[float]) -> NDArray[np.float64]:
-    """[quantile, …] along the first axis; NaN where too few draws are defined."""
+    """Return quantiles [quantile, …] along the first axis; NaN where too few draws are defined."""
     shape = draws.shape[1:]
     flat = draws.reshape(len(draws), -1)
     undefined = np.isnan(flat).sum(axis=0)
-    found = np.full((len(at), flat.shape[1]), np.nan)
-    whole = undefined == 0
-    if whole.any():
-        found[:, whole] = np.quantile(flat[:, whole], at, axis=0)
+    ends = np.full((len(at), flat.shape[1]), np.nan)
+    complete = undefined == 0
+    if complete.any():
+        ends[:, complete] = np.quantile(flat[:, complete], at, axis=0)
     for column in np.flatnonzero((undefined > 0) & (undefined <= (1 - ENOUGH) * len(draws))):
-        found[:, column] = np.nanquantile(flat[:, column], at)
-    return found.reshape(len(at), *shape)
+        ends[:, column] = np.nanquantile(flat[:, column], at)
+    return ends.reshape(len(at), *shape)
 
 
 def as_interval(pair: NDArray[np.float64]) -> Interval | None:

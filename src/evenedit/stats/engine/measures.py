@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
-from evenedit.ratings.combine import asked
+from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.panel import Column, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
@@ -26,23 +26,23 @@ class Answers:
 
     values: NDArray[np.int8]
     """[edit, question]; 0 = missing."""
-    asked: NDArray[np.bool_]
+    applicable: NDArray[np.bool_]
     """[edit, question]: whether the question applies. A refused or failed edit was to be asked too."""
 
     def of(self, question: str) -> tuple[Column, Column]:
         """Scores and applicability of one question."""
         at = QUESTION_IDS.index(question)
-        return self.values[:, at].astype(np.int64), self.asked[:, at].astype(np.int64)
+        return self.values[:, at].astype(np.int64), self.applicable[:, at].astype(np.int64)
 
     def rows(self, rows: NDArray[np.intp]) -> Answers:
-        """Some edits' answers; a row of -1 is an edit that is not there."""
-        there = (rows >= 0)[:, None]
-        return Answers(np.where(there, self.values[rows], np.int8(0)), self.asked[rows] & there)
+        """Return the answers of these edits; a row of -1 stands for a missing edit."""
+        exists = (rows >= 0)[:, None]
+        return Answers(np.where(exists, self.values[rows], np.int8(0)), self.applicable[rows] & exists)
 
 
 def answers(scores: Scores, rules: AnalysisRules) -> Answers:
-    """Scores with accuracy against a target age counted as age change, if the rules say so."""
-    values, applies = scores.values, asked(scores.table)
+    """Return scores, with accuracy against a target age counted as age change if the rules say so."""
+    values, applies = scores.values, applicable_questions(scores.table)
     if rules.aging_in_age_axis:
         values, applies = values.copy(), applies.copy()
         for question in QUESTIONS.values():
@@ -54,36 +54,36 @@ def answers(scores: Scores, rules: AnalysisRules) -> Answers:
 
 
 @dataclass(slots=True)
-class Ledger:
+class MeasureTable:
     """Columns and the measures made of them, as they are written down."""
 
     columns: dict[str, Column] = field(default_factory=dict)
     measures: list[RatioMeasure] = field(default_factory=list)
 
     def add(self, measure: RatioMeasure, total: Column, count: Column, applies: Column) -> None:
-        """Write down a measure unless nothing could have been asked."""
+        """Add a measure unless no question applies."""
         if applies.any():
-            self.columns |= {measure.total: total, measure.count: count, measure.asked: applies}
+            self.columns |= {measure.total: total, measure.count: count, measure.applicable: applies}
             self.measures.append(measure)
 
 
 def mean_measure(name: str, condition: str | None = None) -> RatioMeasure:
-    """The mean of a question."""
+    """Return the mean of a question."""
     prefix = f"{condition}." if condition else ""
     return RatioMeasure(Measure.mean(name), f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
 
 
-def write_scores(
-    ledger: Ledger,
-    found: Answers,
+def add_score_measures(
+    ledger: MeasureTable,
+    scored: Answers,
     valid: Mapping[str, Column],
     rates: Mapping[str, Rate],
     condition: str | None = None,
 ) -> None:
-    """Means and rates of the answers, over the rows `valid` for each question."""
+    """Add means and rates of the answers, over the rows `valid` for each question."""
     prefix = f"{condition}." if condition else ""
     for question in AXIS_QUESTIONS:
-        value, applies = found.of(question)
+        value, applies = scored.of(question)
         count = valid[question]
         ledger.add(mean_measure(question, condition), value * count, count, applies)
         for rate, met in met_rates(value, question, rates):
@@ -93,15 +93,15 @@ def write_scores(
             ledger.add(measure, met * count, count, applies)
 
 
-def write_shift(
-    ledger: Ledger,
+def add_shift_measure(
+    ledger: MeasureTable,
     question: str,
     value: Column,
     applies: Column,
     rates: Mapping[str, Rate],
     rounded_up: Column | None = None,
 ) -> None:
-    """The shift of a two-sided question: +1 above no change, -1 below, as the study's thresholds have it.
+    """Add the shift of a two-sided question: +1 above no change, -1 below, by the study's thresholds.
 
     Scores halfway between two are rounded up, so judges who say 3 and 4 count as above and those who say 2 and 3 as no
     change. Summed apart is what that adds: the shift less the shift with halves rounded down.
@@ -117,28 +117,28 @@ def write_shift(
 
 
 def _sides(question: str, value: Column, rates: Mapping[str, Rate]) -> tuple[Column, Column]:
-    """Which scores are above no change and which below."""
+    """Return which scores are above no change and which below."""
     met = dict(met_rates(value, question, rates))
     above, below = TWO_SIDED[question]
     return met[above], met[below]
 
 
-def write_one_sided_shifts(
-    ledger: Ledger, question: str, value: Column, applies: Column, unasked: Column, rates: Mapping[str, Rate]
+def add_one_sided_shifts(
+    ledger: MeasureTable, question: str, value: Column, applies: Column, unasked: Column, rates: Mapping[str, Rate]
 ) -> None:
-    """Rates that cannot cancel out, over the prompts that do not ask for the change; none where no prompt does."""
+    """Add one-sided rates over the prompts that do not ask for the change; none where no prompt does ask."""
     if (applies <= unasked).all():
         return
     valid = (value > 0).astype(np.int64)
     for rate, met in met_rates(value, question, rates):
         if rate in ONE_SIDED:
             names = f"shift.{rate}", f"n.shift.{question}", f"asked.shift.{question}"
-            here = applies * unasked
-            ledger.add(RatioMeasure(Measure.shift(rate), *names), met * here, valid * here, here)
+            included = applies * unasked
+            ledger.add(RatioMeasure(Measure.shift(rate), *names), met * included, valid * included, included)
 
 
 def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:
-    """Each rate of a question with the rows that meet its threshold."""
+    """Yield each rate of a question with the rows that meet its threshold."""
     for name, rate in rates.items():
         if rate.question == question:
             met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
@@ -146,5 +146,5 @@ def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterat
 
 
 def outcome_is(outcome: NDArray[np.str_], *wanted: str) -> Column:
-    """Which edits ended in one of these ways."""
+    """Return which edits have one of these outcomes."""
     return np.isin(outcome, wanted).astype(np.int64)

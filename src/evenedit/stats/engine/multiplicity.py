@@ -12,7 +12,7 @@ TIE = 1e-9
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment of one family of p-values: the chance of any false alarm."""
+    """Adjust one family of p-values by Holm's step-down method, which controls the family-wise error."""
     adjusted = [0.0] * len(p)
     running = 0.0
     for rank, at in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
@@ -21,24 +21,14 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def holm_of_live(p: Sequence[float], live: Sequence[bool]) -> list[float]:
-    """Holm's adjustment over the tests that could reject at all; the rest cost nothing and stay at 1."""
+def holm_testable(p: Sequence[float], live: Sequence[bool]) -> list[float]:
+    """Adjust by Holm over the tests that can reject; the p of the others is 1."""
     adjusted = iter(holm([value for value, can in zip(p, live, strict=True) if can]))
     return [next(adjusted) if can else 1.0 for can in live]
 
 
-def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's adjustment: the share of false alarms among what is found, for exploration."""
-    adjusted = [0.0] * len(p)
-    running = 1.0
-    for rank, at in reversed(list(enumerate(sorted(range(len(p)), key=lambda i: p[i]), 1))):
-        running = min(running, p[at] * len(p) / rank)
-        adjusted[at] = running
-    return adjusted
-
-
 def step_down(observed: NDArray[np.float64], null: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Westfall and Young's step-down adjustment of one family of statistics: the chance of any false alarm.
+    """Adjust one family of statistics by Westfall and Young's step-down method.
 
     `observed` is [test] and `null` [draw, test], on one scale. The largest statistic is held against the largest of
     each draw, the second against the largest of the rest, and so on: what the tests share is taken into account, and

@@ -32,19 +32,19 @@ class RatioMeasure:
     """mean.<axis>, rate.<rate> or delta.<axis>."""
     total: str
     count: str
-    asked: str
+    applicable: str
     """The column that counts what could have been valid; asked minus count is missing."""
     condition: str | None = None
     """Where it differs from the panel's own."""
 
     @property
     def is_rate(self) -> bool:
-        """Whether it is a rate, which groups are compared in."""
+        """True for a rate, which groups are compared in."""
         return self.name.kind == MeasureKind.RATE
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies between 0 and 1 as a share of rows: a rate, or one over prompts that do not ask for it."""
+        """True if it lies between 0 and 1 as a share of rows: a rate, or one over prompts that do not ask for it."""
         return self.is_rate or (self.name.kind == MeasureKind.SHIFT and self.name.name in ONE_SIDED)
 
 
@@ -68,24 +68,24 @@ class Axes:
     """Pairs of factors whose combinations are groups too."""
 
     def mask(self, group: Mapping[str, str]) -> NDArray[np.bool_]:
-        """The clusters that carry all these labels."""
+        """Return the clusters that carry all these labels."""
         mask = np.ones(len(self.clusters), dtype=np.bool_)
         for factor, level in group.items():
             mask &= self.labels[factor] == level
         return mask
 
     def groups(self, crossed: bool = False) -> list[dict[str, str]]:
-        """Everybody, each level of each factor and, if crossed, each combination of two."""
-        found: list[dict[str, str]] = [{}]
-        found += [{factor: level} for factor, levels in self.levels.items() for level in levels]
+        """Return everybody, each level of each factor and, if crossed, each combination of two."""
+        result: list[dict[str, str]] = [{}]
+        result += [{factor: level} for factor, levels in self.levels.items() for level in levels]
         for one, other in self.crossed if crossed else ():
             pairs = [{one: a, other: b} for a in self.levels.get(one, ()) for b in self.levels.get(other, ())]
-            found += [pair for pair in pairs if self.mask(pair).any()]
-        return found
+            result += [pair for pair in pairs if self.mask(pair).any()]
+        return result
 
 
 def by_face(edits: pd.DataFrame, factors: Sequence[Factor]) -> Axes:
-    """Faces × prompts, with the dataset's labels of each face."""
+    """Return the axes faces × prompts, with the dataset's labels of each face."""
     face_at, faces = _codes(edits["source_id"])
     prompt_at, prompts = _codes(edits["prompt_id"])
     row_of = np.zeros(len(faces), dtype=np.int64)
@@ -97,7 +97,7 @@ def by_face(edits: pd.DataFrame, factors: Sequence[Factor]) -> Axes:
 
 
 def by_prompt(edits: pd.DataFrame, factor: str, labels: Mapping[str, str]) -> Axes:
-    """Prompts alone: the clusters of an experiment that draws its faces anew for each prompt."""
+    """Return the axes with prompts as clusters, for an experiment with different faces per prompt."""
     prompt_at, prompts = _codes(edits["prompt_id"])
     level = np.array([labels.get(p, "") for p in prompts], dtype=str)
     levels = tuple(sorted(set(level) - {""}, reverse=True))  # Male before Female, as in the grid
@@ -123,21 +123,21 @@ class Panel:
     """Sums over the clusters of a mask, by mask, column and editor: every estimate asks for three of them."""
 
     def rows(self) -> list[tuple[str | None, list[int]]]:
-        """Each editor with its position, then all of them pooled as None."""
+        """Return each editor with its position, then all of them pooled as None."""
         each: list[tuple[str | None, list[int]]] = [(name, [i]) for i, name in enumerate(self.editors)]
         return [*each, (None, list(range(len(self.editors))))]
 
-    def tally(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
-        """A column's sum over some editors and clusters."""
+    def column_sum(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
+        """Return the sum of a column over these editors and clusters."""
         key = mask.tobytes()
         if key not in self._tallied:
             sums = np.stack(list(self.sums.values()))[:, :, mask].sum(axis=2)
             self._tallied[key] = dict(zip(self.sums, sums.tolist(), strict=True))
-        own = self._tallied[key][column]
-        return sum(own[editor] for editor in editors)
+        by_editor = self._tallied[key][column]
+        return sum(by_editor[editor] for editor in editors)
 
 
-def lay_out(
+def build_panel(
     edits: pd.DataFrame,
     axes: Axes,
     columns: Mapping[str, Column],
@@ -146,7 +146,7 @@ def lay_out(
     experiment: str,
     condition: str,
 ) -> Panel:
-    """Sum rows into cells."""
+    """Aggregate rows into a face × prompt panel."""
     editor_at, editors = _codes(edits["editor"])
     shape = (len(editors), len(axes.clusters), len(axes.prompts))
     cell = np.ravel_multi_index((editor_at, axes.cluster_at, axes.prompt_at), shape)
@@ -172,6 +172,6 @@ def lay_out(
 
 
 def _codes(column: pd.Series[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Each row's position among the sorted values: independent of the order of rows."""
+    """Return the position of each row among the sorted values, independent of row order."""
     codes, values = pd.factorize(column, sort=True)
     return codes.astype(np.int64), tuple(str(v) for v in values)

@@ -24,12 +24,12 @@ from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import shares
-from evenedit.stats.engine.multiplicity import holm_of_live, step_down
+from evenedit.stats.engine.multiplicity import holm_testable, step_down
 from evenedit.stats.engine.panel import EXACT_FLOAT32, Panel
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS, PromptNoise, prompt_noise
 from evenedit.stats.engine.rules import AnalysisRules
 
-Whole = TypeVar("Whole", np.int8, np.int64)
+Label = TypeVar("Label", np.int8, np.int64)
 CHUNK = 250
 """Permutations made at once. Changing it changes the random numbers."""
 STREAM = 2
@@ -43,26 +43,26 @@ TIE = 1e-12
 
 
 def strata(labels: Mapping[str, NDArray[np.str_]], factor: str, permutations: int) -> tuple[NDArray[np.int64], str]:
-    """Within which faces the labels of `factor` move, and its name: the finest that leaves enough room.
+    """Return the strata in which labels of `factor` are permuted, and their name: the finest with enough room.
 
     Permuting within levels of the other factors keeps their gaps out of this one's test. It needs at least
     two levels in every stratum, and more arrangements than permutations are asked for.
     """
     others = [f for f in labels if f != factor]
-    for kept in ([others] if others else []) + ([[f] for f in others] if len(others) > 1 else []):
-        stacked = np.stack([labels[f] for f in kept])
+    for held in ([others] if others else []) + ([[f] for f in others] if len(others) > 1 else []):
+        stacked = np.stack([labels[f] for f in held])
         within = np.unique(stacked, axis=1, return_inverse=True)[1].ravel().astype(np.int64)
         sizes = [np.unique(labels[factor][within == s], return_counts=True)[1] for s in range(within.max() + 1)]
         room = sum(lgamma(size.sum() + 1) - sum(lgamma(n + 1) for n in size) for size in sizes)
         if all(len(size) > 1 for size in sizes) and room > log(permutations + 1):
-            return within, f"faces within {' x '.join(kept)}"
+            return within, f"faces within {' x '.join(held)}"
     return np.zeros(len(labels[factor]), dtype=np.int64), "faces"
 
 
 def permuted(
-    labels: NDArray[Whole], within: NDArray[np.int64], permutations: int, rng: np.random.Generator
-) -> Iterator[NDArray[Whole]]:
-    """Labels permuted within strata: chunks of [permutation, face]. Which go where does not depend on the labels."""
+    labels: NDArray[Label], within: NDArray[np.int64], permutations: int, rng: np.random.Generator
+) -> Iterator[NDArray[Label]]:
+    """Yield chunks [permutation, face] of labels permuted within strata; the orders do not depend on the labels."""
     places = [np.flatnonzero(within == stratum) for stratum in range(within.max() + 1)]
     for start in range(0, permutations, CHUNK):
         size = min(CHUNK, permutations - start)
@@ -72,10 +72,10 @@ def permuted(
         yield chunk
 
 
-def between_of(
+def between_group_variance(
     labels: NDArray[np.int8], levels: int, total: NDArray[np.floating], count: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """[permutation, ratio]: variance between levels of summed `total` over summed `count`, both [face, ratio]."""
+    """Return the variance between levels of `total` over `count`: [permutation, ratio] from [face, ratio]."""
     return np.asarray(_between(labels, levels, total, count, None)[0])
 
 
@@ -86,12 +86,12 @@ def _between(
     count: NDArray[np.floating],
     noise: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """[1, permutation, ratio]; with `noise`, [permutation, level, ratio], a second one with it added to the rates."""
+    """Return [1, permutation, ratio]; with `noise` [permutation, level, ratio], also the variances with it added."""
     both = np.concatenate([total, count], axis=1)
     width = total.shape[1]
     squares = np.zeros((1 if noise is None else 2, len(labels), width))
-    whole, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
-    sums_of = np.broadcast_to(whole, squares.shape).copy()
+    overall, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
+    sums_of = np.broadcast_to(overall, squares.shape).copy()
     for level in range(levels):
         sums = ((labels == level).astype(both.dtype) @ both).astype(np.float64)
         top, bottom = sums[:, :width], sums[:, width:]
@@ -113,7 +113,7 @@ def p_values(
     permutations: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """[ratio]: share of labellings, the observed one among them, that are at least as far apart as the observed."""
+    """Return the share of labellings [ratio], the observed one included, with at least the observed variance."""
     observed, reached = np.empty(0), np.zeros(total.shape[1], dtype=np.int64)
     for observed, drawn in _relabelled(labels, within, total, count, permutations, rng):
         reached += (drawn[0] >= observed - TIE).sum(axis=0)
@@ -129,7 +129,7 @@ def drawn_variances(
     rng: np.random.Generator,
     noise: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Variances between groups: the observed [ratio], and those of every relabelling [permutation, ratio].
+    """Return the variance between groups, observed [ratio] and of every relabelling [permutation, ratio].
 
     The last are of as many relabellings as there are draws of `noise`, which is added to them.
     """
@@ -147,21 +147,21 @@ def _relabelled(
     rng: np.random.Generator,
     noise: NDArray[np.float64] | None = None,
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """The observed variances [ratio], and those of a chunk of relabellings, without noise and with: see `_between`."""
+    """Yield the observed variances [ratio] and those of a chunk of relabellings; see `_between`."""
     exact = max(int(total.sum(axis=0).max()), int(count.sum(axis=0).max())) < EXACT_FLOAT32
     dtype: type[np.floating] = np.float32 if exact else np.float64
     total_of: NDArray[np.floating] = total.astype(dtype)
     count_of: NDArray[np.floating] = count.astype(dtype)
     levels = int(labels.max()) + 1
-    observed = between_of(labels[None], levels, total_of, count_of)[0]
-    made = 0
+    observed = between_group_variance(labels[None], levels, total_of, count_of)[0]
+    done = 0
     for chunk in permuted(labels, within, permutations, rng):
-        mine = None if noise is None or made + len(chunk) > len(noise) else noise[made : made + len(chunk)]
-        made += len(chunk)
-        yield observed, _between(chunk, levels, total_of, count_of, mine)
+        chunk_noise = None if noise is None or done + len(chunk) > len(noise) else noise[done : done + len(chunk)]
+        done += len(chunk)
+        yield observed, _between(chunk, levels, total_of, count_of, chunk_noise)
 
 
-class NullDraws(NamedTuple):
+class NullDistribution(NamedTuple):
     """A gap beside what chance would show, in standard deviations of that from its mean."""
 
     excess: float
@@ -170,7 +170,7 @@ class NullDraws(NamedTuple):
     """[permutation]: how far apart relabelled groups are; empty where they do not vary."""
 
 
-NOTHING = NullDraws(0.0, np.empty(0))
+NO_DRAWS = NullDistribution(0.0, np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +178,11 @@ class TestedGap:
     """A gap's test with what it was compared with."""
 
     test: GapTest
-    these: NullDraws
+    these: NullDistribution
     """Labels permuted over faces, the prompts as they are."""
-    like_these: NullDraws
+    like_these: NullDistribution
     """The same with other prompts like these; nothing where they are too few to speak of others."""
-    live: bool = True
+    can_reject: bool = True
     """Whether some labelling would have p < 0.05: where none does, it is no test and no part of a family."""
 
 
@@ -200,25 +200,25 @@ class _RatioTests(NamedTuple):
         # rates and factors can be held against each other
         return cls(p, np.cbrt(observed), np.cbrt(drawn))
 
-    def null(self, ratio: int) -> NullDraws:
+    def null(self, ratio: int) -> NullDistribution:
         drawn = self.drawn[:, ratio]
         centre, spread = drawn.mean(), drawn.std()
-        return NullDraws(float((self.observed[ratio] - centre) / spread), (drawn - centre) / spread)
+        return NullDistribution(float((self.observed[ratio] - centre) / spread), (drawn - centre) / spread)
 
-    def live(self) -> NDArray[np.bool_]:
-        """Whether the labelling that is furthest apart has a small p: else no labelling could show anything."""
+    def can_reject(self) -> NDArray[np.bool_]:
+        """Return whether the most extreme labelling has p < 0.05; else no labelling can reject."""
         furthest = np.maximum(self.drawn.max(axis=0), self.observed)
         smallest = (1 + (self.drawn >= furthest - TIE).sum(axis=0)) / (1 + len(self.drawn))
         return np.asarray((self.drawn.std(axis=0) > TIE) & (smallest < ALPHA))
 
 
 def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
-    """A test of every rate's gap over every factor, adjusted over each editor's tests that could show anything."""
-    return [tested.test for tested in tested_gaps(panel, rules)]
+    """Test the gap of every rate over every factor, adjusted over each editor's tests that can reject."""
+    return [tested.test for tested in permutation_gap_tests(panel, rules)]
 
 
-def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None = None) -> list[TestedGap]:
-    """The same tests with their relabelled gaps, so that all tests of a report can be adjusted together.
+def permutation_gap_tests(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None = None) -> list[TestedGap]:
+    """Return the same tests with their null draws, so that all tests of a report can be adjusted jointly.
 
     With the panel's bootstrap, every gap is tested for other prompts like these, too.
     """
@@ -245,7 +245,7 @@ def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None 
         rng = np.random.default_rng([rules.seed, STREAM, number])
         observed, drawn, noisy = drawn_variances(codes, within, total, count, rules.permutations, rng, noise)
         these, like_these = _RatioTests.of(observed, drawn), _RatioTests.of(observed, noisy)
-        can_show = these.live()
+        can_show = these.can_reject()
         for at, measure in enumerate(rates):
             for row, (editor, members) in enumerate(rows):
                 share = shares(panel, measure, members, masks)
@@ -272,8 +272,8 @@ def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None 
                 families[row].append(
                     TestedGap(
                         test,
-                        these.null(column) if live else NOTHING,
-                        like_these.null(column) if live and several[column] else NOTHING,
+                        these.null(column) if live else NO_DRAWS,
+                        like_these.null(column) if live and several[column] else NO_DRAWS,
                         live,
                     )
                 )
@@ -286,20 +286,20 @@ def _prompt_noise(bootstrap: Bootstrap, masks: Sequence[NDArray[np.bool_]]) -> P
 
 
 def _adjusted(family: list[TestedGap]) -> Iterator[TestedGap]:
-    """An editor's gaps adjusted over those that could show anything: step-down over the relabelled faces, and Holm."""
-    live = [tested.live for tested in family]
-    holms = holm_of_live([tested.test.p for tested in family], live)
-    together = adjusted_together([tested.these for tested in family])
-    for tested, one, other in zip(family, holms, together, strict=True):
+    """Yield an editor's gaps, adjusted over those that can reject: by step-down over relabelled faces, and by Holm."""
+    testable = [tested.can_reject for tested in family]
+    holms = holm_testable([tested.test.p for tested in family], testable)
+    adjusted = step_down_adjust([tested.these for tested in family])
+    for tested, one, other in zip(family, holms, adjusted, strict=True):
         p = max(tested.test.p, other)
-        yield replace(tested, test=replace(tested.test, p_holm=one, p_editor=p, family=sum(live)))
+        yield replace(tested, test=replace(tested.test, p_holm=one, p_editor=p, family=sum(testable)))
 
 
-def adjusted_together(nulls: Sequence[NullDraws]) -> list[float]:
-    """The p of every test, adjusted for all of them by the step-down over their draws; 1 where nothing varies."""
-    found = np.ones(len(nulls))
+def step_down_adjust(nulls: Sequence[NullDistribution]) -> list[float]:
+    """Return the p of every test, adjusted for all by step-down over their draws; 1 where draws do not vary."""
+    adjusted = np.ones(len(nulls))
     varies = [at for at, null in enumerate(nulls) if len(null.drawn)]
     if varies:
         drawn = np.stack([nulls[at].drawn for at in varies], axis=1)
-        found[varies] = step_down(np.array([nulls[at].excess for at in varies]), drawn)
-    return [float(p) for p in found]
+        adjusted[varies] = step_down(np.array([nulls[at].excess for at in varies]), drawn)
+    return [float(p) for p in adjusted]

@@ -38,7 +38,7 @@ class PromptNoise:
     """[ratio]: on how many prompts it was read."""
 
     def draw(self, draws: int, rng: np.random.Generator) -> Values:
-        """[draw, level, ratio]: what other prompts would add. Every ratio sees the same prompts."""
+        """Draw the noise [draw, level, ratio] of other prompts. Every ratio has the same prompts."""
         weights = rng.standard_normal((draws, len(self.by_prompt)))
         stretch = np.sqrt(self.freedom / rng.chisquare(self.freedom, size=(draws, len(self.freedom))))
         flat = self.by_prompt.reshape(len(self.by_prompt), -1)
@@ -48,23 +48,23 @@ class PromptNoise:
 
 
 def prompt_noise(bootstrap: Bootstrap, masks: Sequence[NDArray[np.bool_]], measures: Sequence[int]) -> PromptNoise:
-    """The noise of some measures of a panel over some groups; ratios run over measures, then editors, pooled last."""
+    """Return the prompt noise of measures over groups; ratios run over measures, then editors, pooled last."""
     groups = [_group(bootstrap.clusters_of(mask), measures) for mask in masks]
     moved = np.stack([g.moved for g in groups], axis=1)
     size, noise = (np.stack(x) for x in ([g.size for g in groups], [g.noise for g in groups]))
     prompts = np.any([g.read for g in groups], axis=0).sum(axis=0)
     weight = size / np.maximum(size.sum(axis=0), 1.0)
-    apart = moved - (weight * moved).sum(axis=1, keepdims=True)
+    deviation = moved - (weight * moved).sum(axis=1, keepdims=True)
     several = np.maximum(prompts, 2.0) / (np.maximum(prompts, 2.0) - 1)
-    whole = several * (weight * apart**2).sum(axis=(0, 1))
+    variance = several * (weight * deviation**2).sum(axis=(0, 1))
     twice = (weight * (1 - weight) * noise).sum(axis=0)
-    left = np.clip(1 - np.divide(twice, whole, out=np.ones_like(whole), where=whole > 0), 0.0, 1.0)
-    return PromptNoise(apart * np.sqrt(several * left), _freedom(np.sqrt(weight) * apart, prompts), prompts)
+    left = np.clip(1 - np.divide(twice, variance, out=np.ones_like(variance), where=variance > 0), 0.0, 1.0)
+    return PromptNoise(deviation * np.sqrt(several * left), _freedom(np.sqrt(weight) * deviation, prompts), prompts)
 
 
-def _freedom(apart: Values, prompts: NDArray[np.int64]) -> Values:
-    """Of a sum of variances over groups: prompts less one for each direction in which groups differ."""
-    across = np.einsum("pgr,phr->rgh", apart, apart)
+def _freedom(deviation: Values, prompts: NDArray[np.int64]) -> Values:
+    """Return the degrees of freedom: prompts - 1 for each direction in which groups differ."""
+    across = np.einsum("pgr,phr->rgh", deviation, deviation)
     squares, trace = (across**2).sum(axis=(1, 2)), np.trace(across, axis1=1, axis2=2)
     directions = np.divide(trace**2, squares, out=np.ones_like(trace), where=squares > 0)
     return np.asarray(np.maximum((prompts - 1) * directions, 1.0))

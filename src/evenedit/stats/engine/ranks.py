@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-Whole = NDArray[Any]
+Integers = NDArray[Any]
 """Whole numbers of any size."""
 SMALL_GROUP, SMALL_BOTH = 20, 100
 """Mann and Whitney's p is exact up to so many units in the smaller group and in both."""
@@ -56,14 +56,14 @@ class Wilcoxon(NamedTuple):
     method: str
 
 
-def midranks(values: Whole) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Ranks from 1, the mean of their places for equal values; and how many are equal at each value."""
+def midranks(values: Integers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return ranks from 1, with the mean rank for ties, and the number of ties at each value."""
     _, at, size = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(size) - (size - 1) / 2)[at.ravel()], size.astype(np.int64)
 
 
-def kruskal_wallis(values: Whole, groups: NDArray[Any]) -> KruskalWallis | None:
-    """Kruskal and Wallis's H over the groups that occur; None with one group or where all values are equal."""
+def kruskal_wallis(values: Integers, groups: NDArray[Any]) -> KruskalWallis | None:
+    """Compute Kruskal and Wallis's H over the groups; None with one group or where all values are equal."""
     names, group = np.unique(groups, return_inverse=True)
     n = len(values)
     ranks, ties = midranks(values)
@@ -77,9 +77,9 @@ def kruskal_wallis(values: Whole, groups: NDArray[Any]) -> KruskalWallis | None:
 
 
 def mann_whitney(
-    first: Whole, second: Whole, *, exact: bool | None = None, continuity: bool = False
+    first: Integers, second: Integers, *, exact: bool | None = None, continuity: bool = False
 ) -> MannWhitney | None:
-    """Mann and Whitney's U of the first group, two-sided; None where a group is empty or all values are equal."""
+    """Compute Mann and Whitney's U of the first group, two-sided; None for an empty group or equal values."""
     m, n = len(first), len(first) + len(second)
     if not 0 < m < n:
         return None
@@ -99,13 +99,13 @@ def mann_whitney(
 
 
 def wilcoxon(
-    differences: Whole,
+    differences: Integers,
     *,
     zeros: Literal["drop", "pratt", "split"] = "drop",
     exact: bool | None = None,
     continuity: bool = False,
 ) -> Wilcoxon | None:
-    """Wilcoxon's signed-rank test, two-sided; None where no pair differs.
+    """Run Wilcoxon's signed-rank test, two-sided; None where no pair differs.
 
     Pairs without a difference are dropped (as in R and scipy), or ranked and then dropped (Pratt), or ranked and
     split between both signs.
@@ -113,15 +113,15 @@ def wilcoxon(
     nonzero = int(np.count_nonzero(differences))
     if nonzero == 0:
         return None
-    kept = differences[differences != 0] if zeros == "drop" else differences
-    ranks, ties = midranks(np.abs(kept))
-    same, n = len(kept) - nonzero, len(kept)
-    positive, negative = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
+    used = differences[differences != 0] if zeros == "drop" else differences
+    ranks, ties = midranks(np.abs(used))
+    same, n = len(used) - nonzero, len(used)
+    positive, negative = float(ranks[used > 0].sum()), float(ranks[used < 0].sum())
     biserial = (positive - negative) / (positive + negative)
     if exact is None:
         exact = nonzero <= SMALL_PAIRS
     if exact:
-        doubled = np.rint(2 * ranks[kept != 0]).astype(np.int64)
+        doubled = np.rint(2 * ranks[used != 0]).astype(np.int64)
         p = _signed_p(doubled, round(2 * positive))
     centre, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
     if zeros == "pratt":
@@ -129,7 +129,7 @@ def wilcoxon(
         variance -= same * (same + 1) * (2 * same + 1) / 24
         ties = ties[1:] if same else ties
     if zeros == "split":
-        half = float(ranks[kept == 0].sum()) / 2
+        half = float(ranks[used == 0].sum()) / 2
         positive, negative = positive + half, negative + half
     variance -= float((ties**3 - ties).sum()) / 48
     z = max(abs(positive - centre) - 0.5 * continuity, 0.0) / variance**0.5
@@ -139,7 +139,7 @@ def wilcoxon(
 
 
 def _chosen_p(doubled: NDArray[np.int64], m: int) -> float:
-    """Share of all choices of m units whose rank sum is at least as far from its mean as that of the first m."""
+    """Return the share of choices of m units whose rank sum is at least as far from its mean as that of the first m."""
     observed = int(doubled[:m].sum())
     if 2 * m > len(doubled):  # the rest says the same, with fewer to choose
         doubled, m, observed = doubled[::-1], len(doubled) - m, int(doubled.sum()) - observed
@@ -154,7 +154,7 @@ def _chosen_p(doubled: NDArray[np.int64], m: int) -> float:
 
 
 def _signed_p(doubled: NDArray[np.int64], observed: int) -> float:
-    """Share of all signs whose positive rank sum is at least as far from its mean as the observed one."""
+    """Return the share of signs whose positive rank sum is at least as far from its mean as the observed one."""
     total = int(doubled.sum())
     share = np.zeros(total + 1)
     share[0] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenedit.protocol import DEFAULT_RATES, Rate
 from evenedit.protocol.ensemble import STANDARD_RULES
@@ -37,29 +37,27 @@ class AnalysisRules:
     """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
     margin: float | None = None
     """The difference up to which groups count as even; None where nothing is called so."""
-    multilevel: bool = False
-    """Whether a multilevel model of each outcome stands beside; it takes up to a minute."""
     mitigation_cases: str = ""
     """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
 
     @classmethod
     def default(cls) -> AnalysisRules:
-        """What a new study gets."""
+        """Return the rules of a new study."""
         return cls("default")
 
     @classmethod
     def published(cls) -> AnalysisRules:
-        """Exactly as the paper did it."""
+        """Return the rules of the paper."""
         return cls("published", aging_in_age_axis=True)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> AnalysisRules:
-        """The rules that `to_dict` wrote."""
+        """Build the rules that `to_dict` wrote."""
         rates = {name: Rate.parse(name, text) for name, text in plain["rates"].items()}
         return cls(**{**plain, "rates": rates})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for `results.json`."""
+        """Return plain values, for `results.json`."""
         return {
             "preset": self.preset,
             "ensemble": dict(self.ensemble),
@@ -72,6 +70,15 @@ class AnalysisRules:
             "confidence": self.confidence,
             "tolerance": self.tolerance,
             **({} if self.margin is None else {"margin": self.margin}),
-            **({"multilevel": True} if self.multilevel else {}),
             "mitigation_cases": self.mitigation_cases,
         }
+
+
+class KnownEffect(NamedTuple):
+    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
+
+    editor: str
+    measure: str
+    """rate.<rate>"""
+    group: Mapping[str, str]
+    value: float

@@ -31,15 +31,15 @@ class Uncertainty:
     variance: Values
     freedom: Values
 
-    def reach(self, confidence: float) -> Values:
-        """Half the width of a t interval."""
+    def half_width(self, confidence: float) -> Values:
+        """Return the half-width of the t interval."""
         return np.asarray(np.sqrt(self.variance) * stdtrit(self.freedom, 0.5 + confidence / 2))
 
 
-def two_way(
+def two_way_variance(
     over_faces: Values, over_prompts: Values, over_cells: Values, faces: Values, prompts: Values
 ) -> Uncertainty:
-    """The variance of an estimate from its three parts.
+    """Return the two-way clustered variance from its three parts.
 
     `faces` and `prompts` are the degrees of freedom of the first two. Without several prompts, `over_prompts` is
     0 and the faces alone speak.
@@ -53,8 +53,10 @@ def two_way(
     return Uncertainty(variance, np.maximum(freedom, 1.0))
 
 
-def moderated(over_prompts: Values, over_cells: Values, freedom: Values, telling: NDArray[np.bool_]) -> Uncertainty:
-    """The variance over prompts, known better: what the other measures and editors tell of it counts too.
+def moderated_variance(
+    over_prompts: Values, over_cells: Values, freedom: Values, telling: NDArray[np.bool_]
+) -> Uncertainty:
+    """Return the variance over prompts, moderated by those of the other measures and editors.
 
     From four prompts a variance has three degrees of freedom. Its ratio to the variance over cells is 1 where prompts
     are alike, and more the more they differ. The ratios of many measures show how far such ratios differ at all; each
@@ -67,15 +69,15 @@ def moderated(over_prompts: Values, over_cells: Values, freedom: Values, telling
     known = telling & defined
     if int(known.sum()) < FEWEST:
         return Uncertainty(over_prompts, freedom)
-    centre, gained = prior(ratio[known], freedom[known])
-    together = np.minimum(freedom + gained, freedom[known].sum())
+    centre, gained = variance_prior(ratio[known], freedom[known])
+    total_freedom = np.minimum(freedom + gained, freedom[known].sum())
     weight = np.divide(gained, gained + freedom, out=np.ones_like(freedom), where=np.isfinite(gained + freedom))
     drawn = (weight * centre + (1 - weight) * ratio) * over_cells
-    return Uncertainty(np.where(defined, drawn, over_prompts), np.where(defined, together, freedom))
+    return Uncertainty(np.where(defined, drawn, over_prompts), np.where(defined, total_freedom, freedom))
 
 
-def prior(ratios: Values, freedom: Values) -> tuple[float, float]:
-    """The centre of ratios of variances and the degrees of freedom it is worth, by the moments of their logarithms.
+def variance_prior(ratios: Values, freedom: Values) -> tuple[float, float]:
+    """Return the centre of variance ratios and its degrees of freedom, from the moments of their logarithms.
 
     As `fitFDist` of the R package limma has it. The degrees of freedom are infinite where the ratios differ no more
     than chance makes them.
@@ -90,7 +92,7 @@ def prior(ratios: Values, freedom: Values) -> tuple[float, float]:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Where trigamma has this value, by Newton's method."""
+    """Invert trigamma by Newton's method."""
     if value > 1e7:
         return float(1 / np.sqrt(value))
     if value < 1e-6:
@@ -105,8 +107,8 @@ def _inverse_trigamma(value: float) -> float:
     return x
 
 
-def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int64]) -> Uncertainty:
-    """The variance of an estimate from what each row adds to it: [row] or [row, estimate], summing to about 0."""
+def clustered_variance(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int64]) -> Uncertainty:
+    """Return the two-way clustered variance of estimates from their influences [row] or [row, estimate]."""
     rows = influence.reshape(len(influence), -1)
     parts, clusters = [], []
     for key in (face, prompt, face * (prompt.max(initial=0) + 1) + prompt):
@@ -115,13 +117,13 @@ def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int
         sums = np.stack([np.bincount(key, weights=column)[occurs] for column in rows.T], axis=1)
         parts.append((sums**2).sum(axis=0) * (units / (units - 1) if units > 1 else 0.0))
         clusters.append(np.full(rows.shape[1], units - 1.0))
-    found = two_way(parts[0], parts[1], parts[2], clusters[0], clusters[1])
+    uncertainty = two_way_variance(parts[0], parts[1], parts[2], clusters[0], clusters[1])
     shape = influence.shape[1:]
-    return Uncertainty(found.variance.reshape(shape), found.freedom.reshape(shape))
+    return Uncertainty(uncertainty.variance.reshape(shape), uncertainty.freedom.reshape(shape))
 
 
 def wilson_interval(share: float, pull: float) -> Interval:
-    """Wilson's interval of a share; `pull` is t² over the number of independent rows.
+    """Return Wilson's interval of a share; `pull` is t² over the number of independent rows.
 
     It stays between 0 and 1, is longer on the side with more room, and stays sensible where few rows met the rate
     (Korn and Graubard 1998; Dean and Pagano 2015): one of 48 is not "up to 45 %", as a log-odds interval has it.
@@ -132,7 +134,7 @@ def wilson_interval(share: float, pull: float) -> Interval:
 
 
 def difference(first: float, second: float, ends: tuple[Interval, Interval], correlation: float) -> Interval:
-    """The interval of first - second from the intervals of both (Zou 2007): it keeps their unequal sides."""
+    """Return the interval of first - second from both intervals (Zou 2007), which keeps their asymmetry."""
     (low_1, high_1), (low_2, high_2) = ends
 
     def reach(a: float, b: float) -> float:

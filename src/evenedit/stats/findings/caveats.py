@@ -13,9 +13,9 @@ from evenedit.results.finding import ENSEMBLE, FindingLevel
 from evenedit.results.words import count, listed
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.findings.evidence import ShareTest, testable
+from evenedit.stats.engine.shift_tests import ShiftTest, testable
 from evenedit.stats.findings.graded_gaps import GradedGap
-from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
+from evenedit.stats.robustness.mislabelled import influential_faces, labels_to_overturn
 
 MOST_NAMED = 6
 """Up to so many prompts are named."""
@@ -23,8 +23,8 @@ SHIFTED: Mapping[str, str] = {name: DEFAULT_RATES[name].question for name in ONE
 """By one-sided shift, the question that it is a rate of."""
 
 
-def few_prompts(prompts: int) -> tuple[str, ...]:
-    """That a finding tells about its prompts only."""
+def prompt_scope_clause(prompts: int) -> tuple[str, ...]:
+    """Return the caveat that a finding only holds for its few prompts."""
     if prompts < 2:
         return ("It was read on one prompt, so it says nothing about others.",)
     if prompts < FEWEST_PROMPTS:
@@ -32,21 +32,23 @@ def few_prompts(prompts: int) -> tuple[str, ...]:
     return ()
 
 
-def untested(t: ShareTest) -> tuple[str, ...]:
-    """That no test could show a shift, where there are too few portraits for one."""
+def too_few_faces_clause(t: ShiftTest) -> tuple[str, ...]:
+    """Return the caveat that there are too few portraits for a test of a shift."""
     if t.measure.name not in TWO_SIDED or t.value == 0 or testable(t):
         return ()
     return (f"No test can tell it from chance: it was read on {count(t.faces, 'portrait')}.",)
 
 
-def left_out(t: ShareTest, table: RatingTable) -> tuple[str, ...]:
-    """How many edits are no part of a shift because their prompts ask for the change."""
+def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
+    """Return the caveat on edits excluded from a shift because their prompts ask for the change."""
     question = t.measure.name if t.measure.name in TWO_SIDED else SHIFTED.get(t.measure.name)
     if t.measure.kind != MeasureKind.SHIFT or question is None:
         return ()
     edits = table.edits
-    own = (edits["experiment"] == t.experiment) & (edits["condition"] == t.condition) & (edits["editor"] == t.editor)
-    asking = edits["prompt_id"][own & table.asked_for(question)]
+    selected = (
+        (edits["experiment"] == t.experiment) & (edits["condition"] == t.condition) & (edits["editor"] == t.editor)
+    )
+    asking = edits["prompt_id"][selected & table.asked_for(question)]
     if asking.empty:
         return ()
     prompts = sorted(set(map(str, asking)))
@@ -55,8 +57,8 @@ def left_out(t: ShareTest, table: RatingTable) -> tuple[str, ...]:
     return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)
 
 
-def unscored(rater: str, ends: Sequence[Estimate]) -> tuple[str, ...]:
-    """How many edits of the two groups of a gap are in no number, the group that fares worse first."""
+def missing_scores_clause(rater: str, ends: Sequence[Estimate]) -> tuple[str, ...]:
+    """Return the caveat on edits without a score in both groups of a gap, the disadvantaged group first."""
     if not any(e.missing for e in ends):
         return ()
     one, other = (f"{e.missing:,} of {e.n + e.missing:,}" for e in ends)
@@ -64,8 +66,8 @@ def unscored(rater: str, ends: Sequence[Estimate]) -> tuple[str, ...]:
     return (f"Without a {what} are {one} edits of this group and {other} of the one it is compared with.",)
 
 
-def other_prompts(g: GradedGap) -> tuple[str, ...]:
-    """That a gap is shown for these prompts only, where prompts treat the groups too differently to say more."""
+def prompt_generality_clause(g: GradedGap) -> tuple[str, ...]:
+    """Return the caveat that a gap only holds for these prompts, where prompts differ too much."""
     if not g.only_these or g.test.p_prompts is None:
         return ()
     return (
@@ -74,23 +76,23 @@ def other_prompts(g: GradedGap) -> tuple[str, ...]:
     )
 
 
-def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
-    """Whether a few faces carry the group that fares worse, and how many wrong labels a clear gap would need."""
+def influence_clause(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
+    """Return caveats on influential faces of the disadvantaged group and on wrong labels that would undo the gap."""
     panel, t = g.evidence.panel, g.test
-    few = carried_by(panel, t, worse) if Measure(t.measure).name != "edit_success" else None
-    found: tuple[str, ...] = ()
+    few = influential_faces(panel, t, worse) if Measure(t.measure).name != "edit_success" else None
+    caveats: tuple[str, ...] = ()
     if few is not None:
-        found += (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
-    wrong = faces_to_relabel(panel, t, rules) if g.grade == "clear" else None
+        caveats += (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
+    wrong = labels_to_overturn(panel, t, rules) if g.grade == "clear" else None
     if wrong is not None:
         faces = "one face were" if wrong.faces == 1 else f"{wrong.faces} faces were"
         bound, fewer = ("", ", and with no fewer" if wrong.faces > 1 else "") if wrong.exact else ("at most ", "")
-        found += (f"Its test would no longer show it if the label of {bound}{faces} another{fewer}.",)
-    return found
+        caveats += (f"Its test would no longer show it if the label of {bound}{faces} another{fewer}.",)
+    return caveats
 
 
-def pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
-    """What a stereotype says without its pronoun-swapped control, or where the pronoun leads."""
+def pronoun_clause(level: FindingLevel, swapped: ShiftTest | None) -> tuple[str, ...]:
+    """Return the caveat on a missing pronoun-swapped control or on the effect of the pronoun."""
     if swapped is None:
         return (
             "There is no pronoun-swapped control, so following the prompt cannot be told from following the "

@@ -24,7 +24,7 @@ def contributions(
     ends: tuple[Mapping[str, str], ...],
     confidence: float,
 ) -> Iterator[Contribution]:
-    """The parts of a shift over everybody (one end, {}), or of a gap: the first end minus the second."""
+    """Yield the parts of a shift over everybody (one end, {}), or of a gap: the first end minus the second."""
     row = panel.editors.index(editor)
     total, count = (
         panel.cells[:, :, row, panel.columns.index(c)].astype(np.float64) for c in (measure.total, measure.count)
@@ -58,7 +58,7 @@ def contributions(
 
 
 def _interval(columns: list[Values], confidence: float) -> tuple[float | None, float | None]:
-    """A t interval of a sum of independent parts, each group of them with a variance of its own."""
+    """Return the t interval of a sum of independent parts, each group of parts with its variance."""
     freedom = sum(len(c) - 1 for c in columns)
     if freedom < 1 or any(len(c) < 2 for c in columns):
         return None, None

@@ -9,12 +9,12 @@ from math import lgamma, log
 import numpy as np
 import pandas as pd
 
-from evenedit.core.records import Condition, Experiment, Kind, Outcome
+from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
-from evenedit.results.words import count, listed, noun, plural
+from evenedit.results.words import count, factor_noun, listed, plural
 
 SMALLEST = 3
 """Portraits a group needs before it is compared: of one or two, a face cannot be told from its group."""
@@ -22,8 +22,8 @@ ARRANGEMENTS = 40
 """Ways to share out the labels that a comparison needs: with fewer, chance alone gives any gap with p above 0.05."""
 
 
-def comparable(sizes: Mapping[str, int]) -> bool:
-    """Whether faces so many per group can show a difference between groups at all."""
+def can_compare_groups(sizes: Mapping[str, int]) -> bool:
+    """Return whether this number of faces per group can show a difference between groups."""
     enough = [n for n in sizes.values() if n >= SMALLEST]
     if len(enough) < 2:
         return False
@@ -31,35 +31,35 @@ def comparable(sizes: Mapping[str, int]) -> bool:
     return ways >= log(ARRANGEMENTS) - 1e-9
 
 
-def diagnosed(table: RatingTable) -> pd.DataFrame:
-    """The edits that statements about groups rest on: the diagnosis without its null edits."""
+def diagnosis_edits(table: RatingTable) -> pd.DataFrame:
+    """Return the edits of the diagnosis without null edits."""
     edits = table.edits
-    return edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
+    return edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)]
 
 
 def faces_by_level(faces: pd.DataFrame, factor: Factor) -> dict[str, int]:
-    """Portraits with each label of a factor, in the factor's order."""
+    """Return the number of portraits with each label of a factor, in the factor's order."""
     sizes = faces[factor.name].value_counts()
     return {code: int(sizes[code]) for code in factor.codes if code in sizes.index}
 
 
-def incomparable(table: RatingTable) -> frozenset[str]:
-    """The factors that this sample cannot compare the groups of."""
-    faces = diagnosed(table).drop_duplicates("source_id")
-    found = {factor.name: faces_by_level(faces, factor) for factor in table.factors}
-    return frozenset(name for name, sizes in found.items() if sizes and not comparable(sizes))
+def untestable_factors(table: RatingTable) -> frozenset[str]:
+    """Return the factors whose groups this sample cannot compare."""
+    faces = diagnosis_edits(table).drop_duplicates("source_id")
+    sizes_by_factor = {factor.name: faces_by_level(faces, factor) for factor in table.factors}
+    return frozenset(name for name, sizes in sizes_by_factor.items() if sizes and not can_compare_groups(sizes))
 
 
 def design_findings(table: RatingTable) -> Iterator[Finding]:
-    """What this design cannot answer, in the order of its factors, then prompts and raters."""
-    chosen = diagnosed(table)
+    """Yield the questions that this design cannot answer: factors in order, then prompts and raters."""
+    chosen = diagnosis_edits(table)
     if chosen.empty:
         return
     faces = chosen.drop_duplicates("source_id")
     sizes = {factor.name: faces_by_level(faces, factor) for factor in table.factors}
     for factor in table.factors:
         yield from _of_factor(factor, sizes[factor.name], len(chosen))
-    yield from _confounded(faces, [f for f in table.factors if comparable(sizes[f.name])])
+    yield from _confounded(faces, [f for f in table.factors if can_compare_groups(sizes[f.name])])
     if len(faces) < 2:
         text = "One portrait was edited: nothing here can be said of other people."
         yield _finding("cannot_tell", text, n=len(chosen), faces=len(faces))
@@ -67,7 +67,7 @@ def design_findings(table: RatingTable) -> Iterator[Finding]:
         text = "One prompt was asked: what is found holds for this prompt, and nothing can be said of others."
         yield _finding("cannot_tell", text, n=len(chosen), faces=len(faces))
     yield from _of_raters(table, len(chosen), len(faces))
-    yield from _unread(table, chosen)
+    yield from _unreadable_rates(table, chosen)
 
 
 def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Fin
         return
     faces = sum(sizes.values())
     names = [f"{factor.titles.get(code, code)} ({size})" for code, size in sizes.items()]
-    if not comparable(sizes):
+    if not can_compare_groups(sizes):
         text = (
             f"This sample cannot compare {plural(factor)}: "
             f"{'its one portrait is' if faces == 1 else f'its {faces:,} portraits are'} labelled {listed(names)}. "
@@ -86,20 +86,21 @@ def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Fin
         return
     small = [name for name, size in zip(names, sizes.values(), strict=True) if size < SMALLEST]
     if small:
-        text = f"Too few portraits to say anything of one {noun(factor)} label: {listed(small)}."
+        text = f"Too few portraits to say anything of one {factor_noun(factor)} label: {listed(small)}."
         yield _finding("caution", text, factor=factor.name, n=n, faces=faces)
 
 
 def _confounded(faces: pd.DataFrame, factors: Sequence[Factor]) -> Iterator[Finding]:
-    """Pairs of factors that always go together, so that their gaps are one."""
+    """Yield pairs of factors whose labels always coincide."""
     for at, one in enumerate(factors):
         for other in factors[at + 1 :]:
             both = faces[(faces[one.name] != "") & (faces[other.name] != "")]
             pairs = both.groupby([one.name, other.name]).size()
             if len(pairs) == both[one.name].nunique() == both[other.name].nunique():
                 text = (
-                    f"{noun(one).capitalize()} and {noun(other)} cannot be told apart: each {noun(one)} label occurs "
-                    f"with one {noun(other)} label only, so a gap of one is a gap of the other."
+                    f"{factor_noun(one).capitalize()} and {factor_noun(other)} cannot be told apart: each "
+                    f"{factor_noun(one)} label occurs "
+                    f"with one {factor_noun(other)} label only, so a gap of one is a gap of the other."
                 )
                 yield _finding("cannot_tell", text, factor=one.name, n=None, faces=len(both))
 
@@ -135,8 +136,8 @@ def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
         yield _finding("caution", text, n=failed, faces=None)
 
 
-def _unread(table: RatingTable, chosen: pd.DataFrame) -> Iterator[Finding]:
-    """Rates that an instrument could read in no edit at all, with the commonest reason."""
+def _unreadable_rates(table: RatingTable, chosen: pd.DataFrame) -> Iterator[Finding]:
+    """Yield rates that an instrument could read in no edit, with the most frequent reason."""
     rows = chosen.index.to_numpy()
     for reading in table.readings:
         measure = Measure(reading.measure)
@@ -166,7 +167,7 @@ def _finding(
         kind=kind,
         level=level,
         experiment=Experiment.DIAGNOSIS.value,
-        condition=Condition.BASELINE.value,
+        condition=ConditionKind.BASELINE.value,
         editor=None,
         measure=None,
         rater=rater,

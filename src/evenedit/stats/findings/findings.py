@@ -9,169 +9,171 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.hashing import digest
-from evenedit.core.records import Condition, Estimate, Experiment
+from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
-from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, PredictionPowered, Results
+from evenedit.results.results import Contrast, GapTest, PredictionPowered
 from evenedit.results.words import percent
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure, testable
 from evenedit.stats.findings import sentences
-from evenedit.stats.findings.beside import gap_in_languages, noise_clause, second_labels_say, shift_in_languages
-from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts, left_out, other_prompts, unscored, untested
+from evenedit.stats.findings.caveats import (
+    excluded_edits_clause,
+    influence_clause,
+    missing_scores_clause,
+    prompt_generality_clause,
+    prompt_scope_clause,
+    too_few_faces_clause,
+)
+from evenedit.stats.findings.context import gap_in_languages, noise_clause, second_label_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
-from evenedit.stats.findings.design import design_findings, incomparable
-from evenedit.stats.findings.evidence import PanelEvidence, ShareTest, measure_of, testable
-from evenedit.stats.findings.families import WEIGHTS, choices, in_doubt, weighted_holm
+from evenedit.stats.findings.design import design_findings, untestable_factors
+from evenedit.stats.findings.families import WEIGHTS, shift_p_value, stereotype_tests, weighted_holm
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
+from evenedit.stats.findings.representative_cases import CaseFinder
 from evenedit.stats.findings.stereotype import stereotype_findings
-from evenedit.stats.robustness.unequal_error import explained_away
+from evenedit.stats.robustness.error_sensitivity import error_explaining_gap
 
 
 @dataclass(frozen=True, slots=True)
-class Everything:
+class FindingInputs:
     """What findings are made from."""
 
     table: RatingTable
     scores: Scores
     rules: AnalysisRules
-    evidence: Sequence[PanelEvidence]
-    results: Results
-    """All but the findings."""
+    evidence: Sequence[PanelTests]
+    parts: AnalysisParts
+    """The analysis without its findings."""
     mitigation: Sequence[TestedEffect] = ()
     """The effects of the feature prompt with what they were compared with."""
 
 
-def with_findings(everything: Everything) -> Results:
-    """The results with their findings, worst first, and each gap's test with what it counts as."""
-    maker = _Maker(everything)
-    found = [replace(f, id=_id(f)) for f in maker.findings()]
-    results = everything.results
-    levels = {id(g.test): g for g in maker.gaps}
-    ranked = ordered(found, results.editors)
-    sizes = {f"tests.{kind}": len(tests) for kind, tests in maker.families.items() if tests}
-    return replace(
-        results,
-        tests=tuple(_graded(t, levels) for t in results.tests),
-        measured=tuple(replace(m, tests=tuple(_graded(t, levels) for t in m.tests)) for m in results.measured),
-        findings=tuple(ranked),
-        contributions=tuple(maker.contributions(ranked)),
-        explained=tuple(maker.explained),
-        counts={**results.counts, **sizes},
-    )
+def add_findings(inputs: FindingInputs) -> None:
+    """Add the findings to the analysis, worst first, and the grade of each gap to its test."""
+    builder = FindingBuilder(inputs)
+    findings = [replace(f, id=_id(f)) for f in builder.findings()]
+    parts = inputs.parts
+    grades = {g.key: g for g in builder.gaps}
+    parts.tests = [_with_grade(t, grades.get(t.key(ENSEMBLE))) for t in parts.tests]
+    parts.measured = [
+        replace(m, tests=tuple(_with_grade(t, grades.get(t.key(m.rater))) for t in m.tests)) for m in parts.measured
+    ]
+    parts.findings = ordered(findings, parts.editors)
+    parts.contributions = list(builder.contributions(parts.findings))
+    parts.counts |= {f"tests.{kind}": len(tests) for kind, tests in builder.families.items() if tests}
 
 
-def _graded(test: GapTest, levels: Mapping[int, GradedGap]) -> GapTest:
-    found = levels.get(id(test))
-    return test if found is None else replace(test, p_adjusted=found.p, level=found.grade)
+def _with_grade(test: GapTest, gap: GradedGap | None) -> GapTest:
+    return test if gap is None else replace(test, p_adjusted=gap.p, level=gap.grade)
 
 
 def _id(f: Finding) -> str:
-    """A name from what the finding is about; its numbers and words may change, its name does not."""
+    """Return an identifier from the subject of the finding, independent of its numbers and text."""
     coordinates = [f.kind, f.experiment, f.condition, f.editor, f.measure, f.rater, f.factor]
     # which groups stand at the ends of a gap is a result, so they are no part of its name
     return digest([*coordinates, f.text if f.kind in ("design", "judge", "people") else None])[:10]
 
 
-class _Maker:
-    """Makes the findings of one report."""
+class FindingBuilder:
+    """Builds the findings of one report."""
 
-    def __init__(self, everything: Everything) -> None:
-        self.given = everything
-        self.explained: list[ExplainedGap] = []
-        self.rules, self.results = everything.rules, everything.results
-        self.factors = {f.name: f for f in everything.table.factors}
-        self.cases = CaseFinder(everything.scores, everything.rules)
-        self._powered = {_where(p.measure, p.editor, p.group): p for p in self.results.powered if p.low is not None}
+    def __init__(self, inputs: FindingInputs) -> None:
+        self.inputs = inputs
+        self.rules, self.parts = inputs.rules, inputs.parts
+        self.factors = {f.name: f for f in inputs.table.factors}
+        self.cases = CaseFinder(inputs.scores, inputs.rules)
+        self._powered = {_where(p.measure, p.editor, p.group): p for p in self.parts.powered if p.low is not None}
         self.contrasts: list[Contrast] = [
-            *(self._corrected(c) for c in self.results.contrasts),
-            *(c for m in self.results.measured for c in m.contrasts),
+            *(self._corrected(c) for c in self.parts.contrasts),
+            *(c for m in self.parts.measured for c in m.contrasts),
         ]
         self._by_factor: dict[tuple[object, ...], list[Contrast]] = {}
         for c in self.contrasts:
             for factor in c.group:
                 self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
-        self._estimates = {_place(e): e for e in _all_estimates(self.results)}
-        shares = [(one, t) for one in everything.evidence for t in one.shares]
+        self._estimates = {_place(e): e for e in _all_estimates(self.parts)}
+        shares = [(one, t) for one in inputs.evidence for t in one.shares]
         self._mitigation = MitigationFindings(
             self.rules,
-            self.results,
+            self.parts,
             self.cases,
-            [t for t in everything.mitigation if len(t.null)],
+            [t for t in inputs.mitigation if len(t.null)],
             [t for _, t in shares if t.experiment == Experiment.MITIGATION],
         )
-        self._choices = list(choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
+        self._choices = list(stereotype_tests([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
-            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (in_doubt(t) or 0) < 1],
-            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
+            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (shift_p_value(t) or 0) < 1],
+            "gap": [g for one in inputs.evidence for g in one.gaps if g.test.editor is not None and g.can_reject],
             "mitigation": self._mitigation.tests,
             "stereotype": self._choices,
         }
         present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
         self.weights = {kind: weight / sum(present.values()) for kind, weight in present.items()}
-        self.gaps = grade_gaps(everything.evidence, self.contrasts, self.weights.get("gap", 1.0), self.rules)
-        self._panels: dict[tuple[str, str, str], PanelEvidence] = {
-            (one.rater, one.panel.experiment, one.panel.condition): one for one in everything.evidence
+        self.gaps = grade_gaps(inputs.evidence, self.contrasts, self.weights.get("gap", 1.0), self.rules)
+        self._panels: dict[tuple[str, str, str], PanelTests] = {
+            (one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence
         }
 
     def _corrected(self, c: Contrast) -> Contrast:
-        """A contrast of judges and people together where people rated enough, else the judges' own."""
+        """Return the contrast of judges and people combined where people rated enough, else the judges'."""
         p = self._people_on(c)
         return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
 
     def _people_on(self, c: Contrast | None) -> PredictionPowered | None:
-        """What people's ratings make of a contrast, where they rated enough."""
+        """Return the prediction-powered estimate of a contrast; None where people rated too little."""
         if c is None or not _diagnosed(c.experiment, c.condition):
             return None
         p = self._powered.get(_where(c.measure.replace("rate.", "contrast.", 1), c.editor, c.group))
         return p if p is not None and p.value is not None else None
 
     def _with_people(self, f: Finding) -> Finding:
-        """A finding whose value is that of judges and people together, where people rated enough."""
+        """Return the finding with the value of judges and people combined, where people rated enough."""
         group = {} if f.factor is None else {f.factor: "*"}
         p = self._powered.get(_where(f.measure or "", f.editor, group)) if f.rater == ENSEMBLE else None
         if p is None or p.value is None or p.low is None or p.high is None or not _diagnosed(f.experiment, f.condition):
             return f
         text = f"{f.text} {sentences.with_people(p, Measure(p.measure), f.value or 0.0, self.rules.confidence)}"
-        told = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, text=text)
-        return replace(told, value=p.value, low=p.low, high=p.high)
+        with_judges = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, text=text)
+        return replace(with_judges, value=p.value, low=p.low, high=p.high)
 
-    def _unchecked(self, rater: str, t: GapTest, ends: Sequence[Estimate]) -> tuple[str, ...]:
-        """How unequal the judges' error would have to be to explain a gap away, where people rated too little."""
-        e = explained_away(t, ends[0], ends[1], self.rules.confidence) if rater == ENSEMBLE else None
+    def _unchecked(self, f: Finding, t: GapTest, ends: Sequence[Estimate]) -> Finding:
+        """Return a gap with the judges' error that would explain it, where people rated too little."""
+        e = error_explaining_gap(t, ends[0], ends[1], self.rules.confidence) if f.rater == ENSEMBLE else None
         if e is None:
-            return ()
-        self.explained.append(e)
-        return (
+            return f
+        caveats = (
             "The judges' own error could make this gap between groups that are alike, if they wrongly called "
             f"{percent(e.false_calls)} of the unaffected edits of the higher group and none of the lower one's, or "
             f"missed {percent(e.misses)} of the affected edits of the lower group and none of the higher one's.",
             *(() if e.labels is None else (_labels(e.labels),)),
         )
+        return replace(f, caveats=f.caveats + caveats, explained=e)
 
     def findings(self) -> Iterator[Finding]:
-        """All of them, in no order."""
+        """Yield all findings, unordered."""
         yield from self._shifts()
         yield from self._gaps()
         yield from self._mitigation.findings(self.weights.get("mitigation", 1.0))
         weight = self.weights.get("stereotype", 1.0)
         yield from stereotype_findings(self._choices, self.cases, weight, self.rules.confidence)
-        yield from rater_findings(self.results)
-        yield from design_findings(self.given.table)
+        yield from rater_findings(self.parts)
+        yield from design_findings(self.inputs.table)
 
     # -- shifts -------------------------------------------------------------------------------------------------
 
     def _shifts(self) -> Iterator[Finding]:
-        tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        over_faces = weighted_holm([in_doubt(t) for _, t in tests], self.weights.get("shift", 1.0))
+        tests = [(one, t) for one in self.inputs.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
+        over_faces = weighted_holm([shift_p_value(t) for _, t in tests], self.weights.get("shift", 1.0))
         # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
         over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
         adjusted = [
@@ -184,7 +186,7 @@ class _Maker:
             elif t.value > 0:
                 yield self._one_sided(one.rater, t, p)
 
-    def _two_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
+    def _two_sided(self, rater: str, t: ShiftTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         ends = self._ends(rater, t)
         margin = self.rules.margin if all(within(low, high, self.rules.margin) for low, high in ends) else None
@@ -196,32 +198,32 @@ class _Maker:
             low is None or high is None or max(-low, high) > self.rules.tolerance for low, high in ends
         ):
             level = "cannot_tell"
-        shown = only_seen or level in ("clear", "suggestive")
-        if margin is not None and not shown:
+        has_shift = only_seen or level in ("clear", "suggestive")
+        if margin is not None and not has_shift:
             level = "observed"
-        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown, margin)
-        return self._share(rater, t, p, level, text, nothing=not shown)
+        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, has_shift, margin)
+        return self._share(rater, t, p, level, text, no_cases=not has_shift)
 
-    def _ends(self, rater: str, t: ShareTest) -> list[tuple[float | None, float | None]]:
-        """The interval of a share, and the one of judges and people together where people rated enough."""
+    def _ends(self, rater: str, t: ShiftTest) -> list[tuple[float | None, float | None]]:
+        """Return the interval of a share, and that of judges and people combined where people rated enough."""
         p = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
         also = p is not None and p.value is not None and _diagnosed(t.experiment, t.condition)
         return [(t.low, t.high), *([(p.low, p.high)] if p is not None and also else [])]
 
-    def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
+    def _one_sided(self, rater: str, t: ShiftTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         if t.low is not None and t.low > t.limit and t.p is not None:
             held = all(low is not None and low > t.limit for low, _ in self._ends(rater, t)[1:])
             level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
         text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
-        return self._share(rater, t, p, level, text, nothing=False)
+        return self._share(rater, t, p, level, text, no_cases=False)
 
     def _share(
-        self, rater: str, t: ShareTest, p: float | None, level: FindingLevel, text: str, *, nothing: bool
+        self, rater: str, t: ShiftTest, p: float | None, level: FindingLevel, text: str, *, no_cases: bool
     ) -> Finding:
         where = {"experiment": t.experiment, "condition": t.condition}
-        cases = () if nothing else self.cases.cases(t.measure, rater, t.editor, {}, value=t.value, **where)
-        found = Finding(
+        cases = () if no_cases else self.cases.cases(t.measure, rater, t.editor, {}, value=t.value, **where)
+        finding = Finding(
             kind="shift",
             level=level,
             experiment=t.experiment,
@@ -230,7 +232,7 @@ class _Maker:
             measure=t.measure,
             rater=rater,
             factor=None,
-            group=None if nothing else {},
+            group=None if no_cases else {},
             against=NO_CHANGE,
             value=t.value,
             low=t.low,
@@ -239,21 +241,21 @@ class _Maker:
             p_raw=t.p,
             n=t.n,
             faces=t.faces,
-            text=text + noise_clause(self.results.noise, rater, t, self.rules.confidence),
+            text=text + noise_clause(self.parts.noise, rater, t, self.rules.confidence),
             cases=cases,
             caveats=(
-                *few_prompts(t.prompts),
-                *untested(t),
-                *left_out(t, self.given.table),
-                *shift_in_languages(self.results.estimates, rater, t, self.rules.confidence),
+                *prompt_scope_clause(t.prompts),
+                *too_few_faces_clause(t),
+                *excluded_edits_clause(t, self.inputs.table),
+                *shift_in_languages(self.parts.estimates, rater, t, self.rules.confidence),
             ),
         )
-        return self._with_people(found)
+        return self._with_people(finding)
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
     def _gaps(self) -> Iterator[Finding]:
-        cannot = incomparable(self.given.table)
+        cannot = untestable_factors(self.inputs.table)
         for g in self.gaps:
             if g.grade != "none" and g.test.factor not in cannot:
                 yield self._gap(g)
@@ -277,14 +279,14 @@ class _Maker:
         name = Measure(t.measure)
         worse, other = sentences.ends(t)
         where = {"experiment": t.experiment, "condition": t.condition}
-        found = [
+        rates_of_ends = [
             self._estimates[_at(name.to(MeasureKind.RATE), t, {t.factor: code})] for code in (worse, other)
         ]  # a gap's ends have estimates of their own
         e = self._estimate(name, t, {t.factor: "*"})
         interval = (e.low, e.high) if e is not None and e.low is not None and e.high is not None else None
         faces = [self._faces(g, code) for code in (worse, other)]
         read = self._prompts(g, (worse, other))
-        rates = tuple(x.value or 0.0 for x in found)
+        rates = tuple(x.value or 0.0 for x in rates_of_ends)
         found_gap = sentences.gap(
             t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
         )
@@ -297,11 +299,11 @@ class _Maker:
             text = f"{text[:-1]}, {sentences.on_these(read)}."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += few_prompts(read) + other_prompts(g) + carried(g, worse, self.rules)
-        caveats += unscored(rater, found)
-        caveats += second_labels_say(self.results.second_labels, rater, t, self.rules.confidence)
-        caveats += gap_in_languages(self.results.languages, rater, t, self.rules.confidence)
-        made = Finding(
+        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse, self.rules)
+        caveats += missing_scores_clause(rater, rates_of_ends)
+        caveats += second_label_clause(self.parts.second_labels, rater, t, self.rules.confidence)
+        caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
+        finding = Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",
             experiment=t.experiment,
@@ -317,7 +319,7 @@ class _Maker:
             high=interval[1] if interval else None,
             p=g.p,
             p_raw=t.p,
-            n=found[0].n,
+            n=rates_of_ends[0].n,
             faces=faces[0],
             text=text,
             cases=self.cases.cases(
@@ -325,11 +327,10 @@ class _Maker:
             ),
             caveats=caveats,
         )
-        checked = self._with_people(made)
-        if checked is not made:
+        checked = self._with_people(finding)
+        if checked is not finding:
             return checked
-        unchecked = self._unchecked(rater, t, found if worse == t.highest else found[::-1])
-        return replace(made, caveats=made.caveats + unchecked)
+        return self._unchecked(finding, t, rates_of_ends if worse == t.highest else rates_of_ends[::-1])
 
     def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
         first = several[0].test
@@ -372,7 +373,7 @@ class _Maker:
         )
 
     def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:
-        """The highest upper end of some gaps, with people where they rated enough; None where one has none."""
+        """Return the highest upper end of these gaps, with people where they rated enough; None where one has none."""
         highs = []
         for e in gaps:
             p = None if e is None else self._powered.get(_where(e.measure, e.editor, e.group))
@@ -381,7 +382,7 @@ class _Maker:
         return max(known) if known and len(known) == len(highs) else None
 
     def _contrasts_of(self, t: GapTest) -> list[Contrast]:
-        """Each group of a gap's factor against everybody else."""
+        """Return the contrast of each group of a gap's factor against everybody else."""
         rate = Measure(t.measure).to(MeasureKind.RATE)
         return self._by_factor.get((rate, t.experiment, t.condition, t.editor, t.factor), [])
 
@@ -389,17 +390,17 @@ class _Maker:
         return self._estimates.get(_at(measure, t, group))
 
     def _faces(self, g: GradedGap, code: str) -> int:
-        """How many faces of a group a gap was read on."""
+        """Return the number of faces of a group in a gap."""
         return int((self._read(g, code).sum(axis=1) > 0).sum())
 
     def _prompts(self, g: GradedGap, codes: Sequence[str]) -> int:
-        """How many prompts a gap was read on, in either of its groups."""
+        """Return the number of prompts of a gap, in either of its groups."""
         return int((sum(self._read(g, code).sum(axis=0) for code in codes) > 0).sum())
 
     def _read(self, g: GradedGap, code: str) -> NDArray[np.floating]:
-        """[face of a group, prompt]: how often a gap's rate was read."""
+        """Return the number of readings of a gap's rate, [face of a group, prompt]."""
         panel = g.evidence.panel
-        measure = measure_of(panel, Measure(g.test.measure).to(MeasureKind.RATE))
+        measure = find_measure(panel, Measure(g.test.measure).to(MeasureKind.RATE))
         assert measure is not None and g.test.editor is not None
         counted = panel.cells[:, :, panel.editors.index(g.test.editor), panel.columns.index(measure.count)]
         return counted[panel.axes.mask({g.test.factor: code})]
@@ -407,13 +408,13 @@ class _Maker:
     # -- contributions ------------------------------------------------------------------------------------------
 
     def contributions(self, findings: Sequence[Finding]) -> Iterator[Contribution]:
-        """Which prompts and portraits carry each shift and gap that is clear or suggestive."""
+        """Yield the contributions of prompts and portraits to each clear or suggestive shift and gap."""
         for f in findings:
             if f.kind not in ("shift", "gap") or f.level not in ("clear", "suggestive") or f.editor is None:
                 continue
             one = self._panels[(str(f.rater), str(f.experiment), str(f.condition))]
             name = Measure(f.measure or "")
-            measure = measure_of(one.panel, name.to(MeasureKind.RATE) if f.kind == "gap" else name)
+            measure = find_measure(one.panel, name.to(MeasureKind.RATE) if f.kind == "gap" else name)
             if measure is None:
                 continue
             ends: tuple[Mapping[str, str], ...] = ({},)
@@ -425,7 +426,7 @@ class _Maker:
 
 
 def _labels(each: int) -> str:
-    """How many ratings by people would settle whether a gap is the judges' own."""
+    """Return the number of people's ratings needed to check whether a gap is an error of the judges."""
     return f"Ratings by people of about {each:,} edits of each group would settle it."
 
 
@@ -434,7 +435,7 @@ def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[
 
 
 def _diagnosed(experiment: str | None, condition: str | None) -> bool:
-    return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
+    return (experiment, condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE)
 
 
 def _place(e: Estimate) -> tuple[object, ...]:
@@ -445,8 +446,7 @@ def _at(measure: str, t: GapTest, group: Mapping[str, str]) -> tuple[object, ...
     return measure, t.experiment, t.condition, t.editor, frozenset(group.items())
 
 
-def _all_estimates(results: Results) -> Iterable[Estimate]:
-    """Instruments' estimates first, so that the judges' own stand where both have one."""
-    measured: Iterable[Measured] = results.measured
-    yield from (e for m in measured for e in m.estimates)
-    yield from results.estimates
+def _all_estimates(parts: AnalysisParts) -> Iterable[Estimate]:
+    """Yield all estimates, instruments' first, so that the judges' replace them."""
+    yield from (e for m in parts.measured for e in m.estimates)
+    yield from parts.estimates

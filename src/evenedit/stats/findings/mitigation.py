@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel
-from evenedit.results.results import MitigationEffect, Results
+from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import step_down
+from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings import sentences
-from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.evidence import ShareTest
 from evenedit.stats.findings.families import weighted_holm
+from evenedit.stats.findings.representative_cases import CaseFinder
 
 CHOSEN = ("drift", "priority")
 """Ways to choose the cases of the mitigation by how their baseline had been rated."""
@@ -32,31 +33,31 @@ class MitigationFindings:
     """Makes the findings about the feature prompt."""
 
     rules: AnalysisRules
-    results: Results
+    parts: AnalysisParts
     cases: CaseFinder
     effects: Sequence[TestedEffect]
     """Each editor's effects that swapped arms can test."""
-    shares: Sequence[ShareTest]
+    shares: Sequence[ShiftTest]
     """How often the mitigated output was preferred."""
 
     @property
     def _chosen(self) -> bool:
-        """Whether the cases were chosen by how their baseline had been rated."""
+        """Return whether the cases were chosen by the ratings of their baseline."""
         return self.rules.mitigation_cases in CHOSEN
 
     @property
-    def _preferences(self) -> Sequence[ShareTest]:
-        """Those that are tested: among cases chosen for their drift a preference is no evidence."""
+    def _preferences(self) -> Sequence[ShiftTest]:
+        """Return the tested preferences; none where cases were chosen for their drift."""
         return () if self._chosen else self.shares
 
     @property
     def tests(self) -> list[object]:
-        """What is tested: each is adjusted for all others."""
+        """Return the tests, each adjusted for all others."""
         return [*self.effects, *self._preferences]
 
     def findings(self, weight: float) -> Iterator[Finding]:
-        """Effects, preferences, and what is missing to tell them; `weight` is their part of the chance of an alarm."""
-        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
+        """Yield effects, preferences and missing requirements; `weight` is their share of alpha."""
+        effects = [e for e in self.parts.mitigation if e.editor is not None and not e.group]
         tested = [e for e in effects if e.p is not None]
         adjusted = self._adjusted_effects(weight)
         none: dict[str, list[MitigationEffect]] = {}
@@ -70,10 +71,10 @@ class MitigationFindings:
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
             text = sentences.no_mitigation(several)
             yield _about(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
-        known = dict(zip(map(id, self._preferences), self._adjusted_preferences(weight), strict=True))
-        for t in self.shares:
+        adjusted_shares = self._adjusted_preferences(weight) if self._preferences else [None] * len(self.shares)
+        for t, p in zip(self.shares, adjusted_shares, strict=True):
             if t.p is not None:
-                yield self._preference(t, known.get(id(t)))
+                yield self._preference(t, p)
         compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
         without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
         for name, e in without.items():
@@ -84,7 +85,7 @@ class MitigationFindings:
             yield _about(str(name), "caution", text, n=e.n, high=None)
 
     def _adjusted_effects(self, weight: float) -> dict[tuple[str | None, str], float]:
-        """By editor and question: Westfall and Young's step-down over the swapped arms, and the kind's weight."""
+        """Return p by editor and question: Westfall and Young's step-down over swapped arms, times the weight."""
         if not self.effects:
             return {}
         null = np.stack([t.null for t in self.effects], axis=1)
@@ -94,7 +95,7 @@ class MitigationFindings:
         return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
 
     def _adjusted_preferences(self, weight: float) -> list[float | None]:
-        """Holm, and half of the kind's weight where effects have the other half."""
+        """Adjust by Holm, with half of the weight where there are also effects."""
         double = 2.0 if self.effects else 1.0
         adjusted = weighted_holm([t.p for t in self._preferences], weight)
         return [None if p is None else min(1.0, double * p) for p in adjusted]
@@ -111,15 +112,15 @@ class MitigationFindings:
             ),
             measure=Measure.delta(e.question),
             group={},
-            against={"condition": Condition.PLACEBO.value},
+            against={"condition": ConditionKind.PLACEBO.value},
             value=e.value,
             low=e.low,
             p=p,
             p_raw=e.p,
-            cases=self.cases.changed(e.question, e.editor, Condition.FEATURE, e.value),
+            cases=self.cases.largest_changes(e.question, e.editor, ConditionKind.FEATURE, e.value),
         )
 
-    def _preference(self, t: ShareTest, p: float | None) -> Finding:
+    def _preference(self, t: ShiftTest, p: float | None) -> Finding:
         level: FindingLevel = "cannot_tell"
         if t.p is not None and t.p < ALPHA:
             level = "observed" if self._chosen else "clear" if p is not None and p < ALPHA else "suggestive"
@@ -145,7 +146,7 @@ def _about(editor: str, level: FindingLevel, text: str, *, n: int | None, high: 
         kind="mitigation",
         level=level,
         experiment=Experiment.MITIGATION.value,
-        condition=Condition.FEATURE.value,
+        condition=ConditionKind.FEATURE.value,
         editor=editor,
         measure=None,
         rater=ENSEMBLE,

@@ -19,7 +19,7 @@ POINTS = 4.0
 
 
 def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding]:
-    """Findings, the worst first.
+    """Sort findings, the worst first.
 
     Effects come before what the design cannot answer, that before cautions about raters, these before statements
     that nothing was shown, and notes come last. Within each: how bad one point of the measure is, times its size,
@@ -30,13 +30,13 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding
 
 
 def score(finding: Finding) -> float:
-    """Severity times certainty: 0 where there is no size."""
+    """Return severity times certainty; 0 without a size."""
     weight = REMEDY if finding.kind == "mitigation" else severity(Measure(finding.measure or "").name)
     return weight * size(finding) * CERTAINTY[finding.level]
 
 
 def size(finding: Finding) -> float:
-    """How large an effect is, as a share."""
+    """Return the size of an effect as a share."""
     if finding.value is None:
         return 0.0
     if finding.kind == "stereotype" or (finding.measure or "").endswith("prefers_mitigated"):
@@ -55,5 +55,5 @@ def _tier(f: Finding) -> int:
 
 
 def is_none(f: Finding) -> bool:
-    """Whether a finding says that nothing was shown: it is about an effect, and there is nobody it happened to."""
+    """Return whether a finding says that no effect was shown."""
     return f.kind in EFFECTS and f.group is None

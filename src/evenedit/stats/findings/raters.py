@@ -8,57 +8,58 @@ from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.factors import Factor
 from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
-from evenedit.results.results import Agreement, Results
-from evenedit.results.words import group_name, listed, noun, points
-from evenedit.stats.agreement.power_of_people import ERRORS
+from evenedit.results.results import Agreement
+from evenedit.results.words import factor_noun, group_name, listed, points
+from evenedit.stats.engine.parts import AnalysisParts
 
 TARGET = 0.6
 """Fleiss' kappa that people should reach among themselves."""
 
 
-def rater_findings(results: Results) -> Iterator[Finding]:
-    """Cautions and notes on judges and people."""
-    yield from _unanswered(results)
-    yield from _judge_error(results)
-    yield from _people(results)
-    yield from _rater_groups(results)
+def rater_findings(parts: AnalysisParts) -> Iterator[Finding]:
+    """Yield cautions and notes on judges and people."""
+    yield from _unanswered(parts)
+    yield from _judge_error(parts)
+    yield from _people(parts)
+    yield from _rater_groups(parts)
 
 
-def _unanswered(results: Results) -> Iterator[Finding]:
-    """Judges that leave edits of some group without an answer more often."""
-    factors = {f.name: f for f in results.factors}
-    for t in results.coverage_tests:
+def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
+    """Yield judges that leave edits of one group unanswered more often."""
+    factors = {f.name: f for f in parts.factors}
+    for t in parts.coverage_tests:
         if t.editor is None and t.p_holm < ALPHA and t.factor in factors:
             rater = t.measure.removeprefix("gap.unanswered.")
             worse, other = (group_name({t.factor: c}, [factors[t.factor]]) for c in (t.highest, t.lowest))
             text = (
                 f"{rater} left a larger share of the edits of portraits labelled {worse} without an answer than of "
-                f"those labelled {other} ({points(t.value)} more): gaps by {noun(factors[t.factor])} rest on fewer "
+                f"those labelled {other} ({points(t.value)} more): gaps by {factor_noun(factors[t.factor])} "
+                "rest on fewer "
                 "answers there."
             )
             yield _finding("judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p)
 
 
-def _judge_error(results: Results) -> Iterator[Finding]:
-    """Whether the judges' error, measured against people, differs by group."""
-    factors = {f.name: f for f in results.factors}
+def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
+    """Yield whether the judges' error, measured against people, differs by group."""
+    factors = {f.name: f for f in parts.factors}
     tests = [
         a
-        for a in results.agreement
-        if a.statistic == "mean_difference_gap_p_holm" and a.editor is None and a.raters == "all"
-        and a.value is not None
+        for a in parts.agreement
+        if a.statistic == "mean_difference_gap" and a.editor is None and a.raters == "all"
+        and a.p_adjusted is not None
     ]  # fmt: skip
     if not tests:
         return
-    clear = [a for a in tests if a.value is not None and a.value < ALPHA]
+    clear = [a for a in tests if a.p_adjusted is not None and a.p_adjusted < ALPHA]
     n = max(a.n_items for a in tests)
     if clear:
         where = listed([f"{_axis(a)} by {_by(a, factors)}" for a in clear])
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
-        yield _finding("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.value or 0.0 for a in clear))
+        yield _finding("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
     widest = max(
-        (a for a in results.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
+        (a for a in parts.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
         key=lambda a: a.high or 0.0,
         default=None,
     )
@@ -68,21 +69,15 @@ def _judge_error(results: Results) -> Iterator[Finding]:
         if widest is not None and widest.high is not None
         else ""
     )
-    if bound and widest is not None:
-        place = ("mean_difference_gap_detectable", widest.axis, widest.group, widest.condition)
-        power = [a for a in results.agreement if (a.statistic, a.axis, a.group, a.condition) == place]
-        needed = next((a.value for a in power), None)
-        size = f"not even a difference of {ERRORS[-1]:g}" if needed is None else f"a difference of {needed:.2f}"
-        bound += f" With so many labels {size} points for one group would be shown there in 80 of 100 samples."
     text = f"No difference by group was shown in the judges' error against people.{bound}"
     yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 
 
-def _people(results: Results) -> Iterator[Finding]:
-    """Whether people agree among themselves as much as the plan asks for."""
+def _people(parts: AnalysisParts) -> Iterator[Finding]:
+    """Yield whether people agree as much as the plan requires."""
     kappas = [
         a
-        for a in results.agreement
+        for a in parts.agreement
         if a.statistic == "fleiss_kappa" and a.editor is None and not a.group and a.raters == "all"
         and a.value is not None
     ]  # fmt: skip
@@ -106,12 +101,12 @@ def _people(results: Results) -> Iterator[Finding]:
     )
 
 
-def _rater_groups(results: Results) -> Iterator[Finding]:
-    """Whether groups of raters rate differently."""
-    tests = results.rater_tests
+def _rater_groups(parts: AnalysisParts) -> Iterator[Finding]:
+    """Yield whether groups of raters rate differently."""
+    tests = parts.rater_tests
     if not tests:
         return
-    titles = {c.question: c.title.lower() for c in results.participants}
+    titles = {c.question: c.title.lower() for c in parts.participants}
     clear = [t for t in tests if t.p_adjusted < ALPHA]
     by = listed(list(dict.fromkeys(titles.get(t.question, t.question) for t in tests)))
     n, least = max(t.n for t in tests), min(tests, key=lambda t: t.p_adjusted)
@@ -119,14 +114,14 @@ def _rater_groups(results: Results) -> Iterator[Finding]:
         text = f"No difference between raters by {by} was shown, neither in all ratings nor by group of portraits."
         yield _finding("people", "observed", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
         return
-    factors = {f.name: f for f in results.factors}
-    told = []
+    factors = {f.name: f for f in parts.factors}
+    clauses = []
     for t in clear:
         who, axis = titles.get(t.question, t.question), QUESTIONS[t.axis].title.lower()
-        about = f" about portraits by {noun(factors[t.factor])}" if t.factor else ""
-        own = f" (own group {t.value:+.2f} points)".replace("-", "−") if t.value is not None else ""
-        told.append(f"{axis} by {who}{about}{own}")
-    text = f"Raters of different groups rate differently: {listed(told)}."
+        about = f" about portraits by {factor_noun(factors[t.factor])}" if t.factor else ""
+        own_group = f" (own group {t.value:+.2f} points)".replace("-", "−") if t.value is not None else ""
+        clauses.append(f"{axis} by {who}{about}{own_group}")
+    text = f"Raters of different groups rate differently: {listed(clauses)}."
     yield _finding("people", "caution", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
 
 
@@ -137,7 +132,7 @@ def _axis(a: Agreement) -> str:
 
 def _by(a: Agreement, factors: dict[str, Factor]) -> str:
     name = next(iter(a.group), "")
-    return noun(factors[name]) if name in factors else name
+    return factor_noun(factors[name]) if name in factors else name
 
 
 def _finding(

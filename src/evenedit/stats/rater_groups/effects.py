@@ -53,12 +53,12 @@ class _Candidate:
     ratings: PersonRatings
     by_raters: tuple[float, Draws]
     by_faces: tuple[float, Draws] | None
-    own: Column | None = None
+    own_group: Column | None = None
     """[rating]: whether the rater's group corresponds to the portrait's."""
 
 
 def rater_tests(table: RatingTable, rules: AnalysisRules) -> list[RaterTest]:
-    """Every test of groups of raters, adjusted together; none where no two groups of five raters are known."""
+    """Return all tests of rater groups, adjusted jointly; empty without two groups of five raters."""
     if table.profiles is None or not table.profiles.questions:
         return []
     rated = rated_portraits(table, AXIS_QUESTIONS)
@@ -74,7 +74,7 @@ def rater_tests(table: RatingTable, rules: AnalysisRules) -> list[RaterTest]:
 
 
 def rater_effects(table: RatingTable, rules: AnalysisRules) -> list[RaterEffect]:
-    """How each group of raters rates each group of portraits, against how other raters rate it."""
+    """Return how each rater group rates each group of portraits, compared with other raters."""
     if table.profiles is None:
         return []
     rated = rated_portraits(table, AXIS_QUESTIONS)
@@ -96,21 +96,21 @@ def _effects(
     levels = list(levels_of(rated.labels[factor.name], factor.codes))
     if len(levels) < 2 or not len(group):
         return
-    shown = {level: rated.told(question, ratings.rater[faces[ratings.face]]) for level, faces in levels}
+    visible = {level: rated.visible_groups(question, ratings.rater[faces[ratings.face]]) for level, faces in levels}
     for at, name in enumerate(question.groups):
         for level, faces in levels:
-            if name not in shown[level]:
+            if name not in visible[level]:
                 continue
             cell = (group == at) & faces[known.face]
-            found = _slope(known, cell.astype(np.float64), rules)
-            if found:
-                yield RaterEffect(question.id, name, known.axis, {factor.name: level}, *found, n=int(cell.sum()))
+            slope = _slope(known, cell.astype(np.float64), rules)
+            if slope:
+                yield RaterEffect(question.id, name, known.axis, {factor.name: level}, *slope, n=int(cell.sum()))
 
 
 def _slope(
     ratings: PersonRatings, marked: Column, rules: AnalysisRules
 ) -> tuple[float, float | None, float | None] | None:
-    """By how much marked ratings are higher, beyond their outputs and raters; with its interval."""
+    """Return how much higher marked ratings are, adjusted for outputs and raters, with an interval."""
     x = centred(marked, ratings.rater, ratings.edit)
     square = float((x**2).sum())
     if square < 1e-6 * max(len(x), 1):
@@ -122,7 +122,7 @@ def _slope(
 
 
 def _candidates(rated: RatedPortraits, table: RatingTable, rules: AnalysisRules) -> Iterator[_Candidate]:
-    """Every test, on the same permutations of raters throughout and of faces for each factor."""
+    """Yield every test, with the same permutations of raters for all and of faces per factor."""
     assert table.profiles is not None
     order = _permuted_people(len(rated.people), rules)
     faces = {f.name: _permuted_faces(rated, f, number, rules) for number, f in enumerate(table.factors)}
@@ -140,7 +140,7 @@ def _candidates(rated: RatedPortraits, table: RatingTable, rules: AnalysisRules)
                 cell = _Cell(ratings, left, len(rated.people), len(rated.faces))
                 yield _pattern(cell, question, factor, groups, drawn, codes, permuted_codes, len(levels))
                 if (match := _matches(question, factor, levels)) is not None:
-                    yield _own(cell, question, factor, groups, drawn, codes, permuted_codes, match)
+                    yield _own_group(cell, question, factor, groups, drawn, codes, permuted_codes, match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +154,14 @@ class _Cell:
 
     @property
     def sums(self) -> NDArray[np.float64]:
-        """[person, face]"""
+        """Return the sums of residuals, [person, face]."""
         place = self.ratings.rater * self.faces + self.ratings.face
-        found = np.bincount(place, weights=self.left, minlength=self.people * self.faces)
-        return found.astype(np.float64).reshape(self.people, -1)
+        totals = np.bincount(place, weights=self.left, minlength=self.people * self.faces)
+        return totals.astype(np.float64).reshape(self.people, -1)
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """[person, face]: ratings."""
+        """Return the numbers of ratings, [person, face]."""
         place = self.ratings.rater * self.faces + self.ratings.face
         return np.bincount(place, minlength=self.people * self.faces).reshape(self.people, -1).astype(np.float64)
 
@@ -169,7 +169,7 @@ class _Cell:
 def _level(
     question: RaterQuestion, ratings: PersonRatings, left: Column, groups: Codes, drawn: Codes, people: int
 ) -> _Candidate:
-    """Does some group rate higher? The spread of the groups' means of what outputs leave over."""
+    """Test whether one group rates higher: the spread of group means of output residuals."""
     sums = np.bincount(ratings.rater, weights=left, minlength=people).astype(np.float64)[:, None]
     counts = np.bincount(ratings.rater, minlength=people).astype(np.float64)[:, None]
     size = len(question.groups)
@@ -187,7 +187,7 @@ def _pattern(
     permuted_codes: Codes,
     levels: int,
 ) -> _Candidate:
-    """Do groups of raters differ more about some portraits? The sum of squares over all cells of both groupings."""
+    """Test whether rater groups differ by group of portraits: the sum of squares over all cells."""
     size, sums, counts = len(question.groups), cell.sums, cell.counts
     face = _one_hot(codes[None], levels)[0]
     observed = _squares(groups[None], size, sums @ face, counts @ face)
@@ -198,7 +198,7 @@ def _pattern(
     return _Candidate("pattern", question, factor.name, cell.ratings, by_raters, by_faces)
 
 
-def _own(
+def _own_group(
     cell: _Cell,
     question: RaterQuestion,
     factor: Factor,
@@ -208,7 +208,7 @@ def _own(
     permuted_codes: Codes,
     match: NDArray[np.float64],
 ) -> _Candidate:
-    """Do people rate their own group otherwise? The sum over pairs of rater and portrait of the same group."""
+    """Test whether people rate their own group differently: the sum over pairs of the same group."""
     sums, levels = cell.sums, match.shape[1]
     face = _one_hot(codes[None], levels)[0]
     per_rater = (sums @ face) @ match.T  # [person, group]: what each would add as a member of each group
@@ -217,25 +217,25 @@ def _own(
     per_face = ((_one_hot(groups[None], match.shape[0])[0].T @ sums).T) @ match  # [face, level]
     by_faces = _scaled(np.abs(observed), np.abs(_picked(per_face, permuted_codes)))
     group, level = groups[cell.ratings.rater], codes[cell.ratings.face]
-    own = np.where((group >= 0) & (level >= 0), match[group, level], 0.0)
-    return _Candidate("own", question, factor.name, cell.ratings, by_raters, by_faces, own)
+    matches = np.where((group >= 0) & (level >= 0), match[group, level], 0.0)
+    return _Candidate("own", question, factor.name, cell.ratings, by_raters, by_faces, matches)
 
 
 def _matches(question: RaterQuestion, factor: Factor, levels: list[str]) -> NDArray[np.float64] | None:
-    """[group, level]: whether a group of raters corresponds to a group of portraits; None where none does."""
+    """Return whether each rater group corresponds to each portrait group [group, level]; None without any."""
     same: Mapping[str, tuple[str, ...]] = question.same.get(factor.name, {})
-    found = np.array([[float(level in same.get(group, ())) for level in levels] for group in question.groups])
-    return found if found.any() and not found.all() else None
+    matches = np.array([[float(level in same.get(group, ())) for level in levels] for group in question.groups])
+    return matches if matches.any() and not matches.all() else None
 
 
 def _one_hot(codes: Codes, size: int) -> NDArray[np.float64]:
-    """[draw, unit, group]; a code of -1 is in no group."""
-    found: NDArray[np.float64] = (codes[:, :, None] == np.arange(size)).astype(np.float64)
-    return found
+    """Return indicators [draw, unit, group]; a code of -1 is in no group."""
+    indicators: NDArray[np.float64] = (codes[:, :, None] == np.arange(size)).astype(np.float64)
+    return indicators
 
 
 def _squares(codes: Codes, size: int, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Draws:
-    """[draw]: squared sums over their counts, over the groups of the first axis and all columns of the second."""
+    """Return squared sums over counts [draw], over groups of the first axis and all columns of the second."""
     total = np.zeros(len(codes))
     for group in range(size):
         members = (codes == group).astype(np.float64)
@@ -245,13 +245,13 @@ def _squares(codes: Codes, size: int, sums: NDArray[np.float64], counts: NDArray
 
 
 def _picked(table: NDArray[np.float64], codes: Codes) -> Draws:
-    """[draw]: the sum over units of the column that each is given."""
+    """Return the sum over units of the column assigned to each [draw]."""
     units = np.arange(len(table))
     return np.asarray(np.where(codes >= 0, table[units, np.maximum(codes, 0)], 0.0).sum(axis=1))
 
 
 def _scaled(observed: Draws, drawn: Draws) -> tuple[float, Draws]:
-    """A statistic and its permutations on one scale for all tests; one that never varies can show nothing."""
+    """Return a statistic and its permutations on one scale for all tests; a constant one cannot reject."""
     spread = float(drawn.std())
     if spread < TIE:
         return -np.inf, np.zeros(len(drawn))
@@ -260,7 +260,7 @@ def _scaled(observed: Draws, drawn: Draws) -> tuple[float, Draws]:
 
 
 def _adjusted(tests: list[tuple[float, Draws]]) -> list[tuple[float, float]]:
-    """The p of each test, raw and adjusted for all."""
+    """Return the p of each test, raw and adjusted for all."""
     observed = np.array([value for value, _ in tests])
     null = np.stack([draws for _, draws in tests], axis=1)
     raw = (1 + (null >= observed - TIE).sum(axis=0)) / (1 + len(null))
@@ -271,7 +271,7 @@ def _adjusted(tests: list[tuple[float, Draws]]) -> list[tuple[float, float]]:
 
 
 def _permuted_people(people: int, rules: AnalysisRules) -> Codes:
-    """[draw, person]: people in another order, the same for every question."""
+    """Return people in random orders [draw, person], the same for every question."""
     rng = np.random.default_rng([rules.seed, STREAM])
     return rng.permuted(np.tile(np.arange(people, dtype=np.int64), (rules.permutations, 1)), axis=1)
 
@@ -279,7 +279,7 @@ def _permuted_people(people: int, rules: AnalysisRules) -> Codes:
 def _permuted_faces(
     rated: RatedPortraits, factor: Factor, number: int, rules: AnalysisRules
 ) -> tuple[Codes, Codes, list[str]]:
-    """The faces' levels, those of every permutation [draw, face], and the levels that occur."""
+    """Return the levels of the faces, their permutations [draw, face], and the levels that occur."""
     labels = rated.labels[factor.name]
     levels = [level for level, _ in levels_of(labels, factor.codes)]
     codes = np.array([levels.index(x) if x in levels else -1 for x in labels], dtype=np.int64)
@@ -290,8 +290,8 @@ def _permuted_faces(
 
 
 def _test(c: _Candidate, p: float, p_adjusted: float, rules: AnalysisRules) -> RaterTest:
-    found = _slope(c.ratings, c.own, rules) if c.own is not None else None
-    value, low, high = found or (None, None, None)
+    slope = _slope(c.ratings, c.own_group, rules) if c.own_group is not None else None
+    value, low, high = slope or (None, None, None)
     how = f"permutation(raters, {rules.permutations})"
     return RaterTest(
         kind=c.kind,

@@ -31,12 +31,12 @@ from evenedit.stats.rater_groups.ratings import (
     rated_portraits,
 )
 
-EVERYBODY, WEIGHTED = "", "*"
+ALL_RATERS, WEIGHTED = "", "*"
 METHOD = "mean of ratings; two-way clustered (raters, faces)"
 
 
 def rater_rates(table: RatingTable, rules: AnalysisRules) -> list[RaterRate]:
-    """Every rate of baseline outputs by group of raters and by group of portraits."""
+    """Return every rate of baseline outputs by group of raters and by group of portraits."""
     if table.profiles is None or not table.profiles.questions:
         return []
     rated = rated_portraits(table, AXIS_QUESTIONS)
@@ -54,7 +54,7 @@ def rater_rates(table: RatingTable, rules: AnalysisRules) -> list[RaterRate]:
 
 
 def _met(ratings: PersonRatings, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:
-    """Each rate of the question, with the ratings that meet its threshold."""
+    """Yield each rate of the question, with the ratings that meet its threshold."""
     for name, met in met_rates(ratings.score.astype(np.int64), ratings.axis, rates):
         yield name, met.astype(np.float64)
 
@@ -69,12 +69,12 @@ def _rates(
     faces: NDArray[np.bool_],
     rules: AnalysisRules,
 ) -> Iterator[RaterRate]:
-    here = faces[ratings.face]
-    part, y = ratings.only(here), met[here]
+    included = faces[ratings.face]
+    part, y = ratings.only(included), met[included]
     member = rated.groups(question)[part.rater]
-    masks = {name: member == at for name, at in rated.told(question, part.rater).items()}
+    masks = {name: member == at for name, at in rated.visible_groups(question, part.rater).items()}
 
-    def made(raters: str, influence: Column, value: float, among: NDArray[np.bool_], method: str) -> RaterRate:
+    def rate_of(raters: str, influence: Column, value: float, among: NDArray[np.bool_], method: str) -> RaterRate:
         clusters = part.rater[among], part.face[among]
         ends = interval(value, deviation(influence[among], *clusters), fewest(*clusters), rules.confidence)
         low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in ends)
@@ -83,11 +83,11 @@ def _rates(
 
     if not len(y):
         return
-    everybody = np.ones(len(y), dtype=np.bool_)
-    yield made(EVERYBODY, (y - y.mean()) / len(y), float(y.mean()), everybody, METHOD)
+    all_ratings = np.ones(len(y), dtype=np.bool_)
+    yield rate_of(ALL_RATERS, (y - y.mean()) / len(y), float(y.mean()), all_ratings, METHOD)
     for name, mask in masks.items():
         share = float(y[mask].mean())
-        yield made(name, np.where(mask, (y - share) / mask.sum(), 0.0), share, mask, METHOD)
+        yield rate_of(name, np.where(mask, (y - share) / mask.sum(), 0.0), share, mask, METHOD)
     weights = _weights(question)
     if weights and set(weights) <= set(masks):
         means = {name: float(y[masks[name]].mean()) for name in weights}
@@ -96,23 +96,23 @@ def _rates(
         )
         among = np.logical_or.reduce([masks[name] for name in weights])
         value = sum(w * means[name] for name, w in weights.items())
-        told = ", ".join(f"{name} {w:.0%}" for name, w in weights.items())
-        yield made(WEIGHTED, influence, value, among, f"{METHOD}; post-stratified ({told})")
+        shares = ", ".join(f"{name} {w:.0%}" for name, w in weights.items())
+        yield rate_of(WEIGHTED, influence, value, among, f"{METHOD}; post-stratified ({shares})")
 
 
 def _weights(question: RaterQuestion) -> dict[str, float]:
-    """The share of each group that weighs anything; they sum to one."""
+    """Return the positive weight of each group; the weights sum to 1."""
     shares = {name: question.population.get(name, 0.0) for name in question.groups} if question.population else {}
     if not sum(shares.values()) > 0:
         shares = dict.fromkeys(question.groups, 1.0)
-    whole = sum(shares.values())
-    return {name: share / whole for name, share in shares.items() if share > 0}
+    total = sum(shares.values())
+    return {name: share / total for name, share in shares.items() if share > 0}
 
 
 def difference(
     first: tuple[Column, Codes, Codes], second: tuple[Column, Codes, Codes], confidence: float
 ) -> tuple[float, float | None, float | None]:
-    """The mean of the first values minus that of the second (none: 0), each given with its raters and faces."""
+    """Return the mean of the first values minus that of the second (none: 0), with an interval."""
     sides = [(1.0, first)] + ([(-1.0, second)] if len(second[0]) else [])
     value = sum(sign * float(y.mean()) for sign, (y, _, _) in sides)
     influence = np.concatenate([sign * (y - y.mean()) / len(y) for sign, (y, _, _) in sides])

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evenedit.core.records import Condition, Experiment, Kind
+from evenedit.core.records import ConditionKind, Experiment, Kind
 from evenedit.core.suppression import shown_counts
-from evenedit.ratings.combine import asked
+from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.profiles import RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 
@@ -35,7 +35,7 @@ class PersonRatings:
     face: Codes
 
     def only(self, rows: NDArray[np.bool_]) -> PersonRatings:
-        """Some of the ratings."""
+        """Return a subset of the ratings."""
         return PersonRatings(self.axis, self.score[rows], self.rater[rows], self.edit[rows], self.face[rows])
 
 
@@ -52,53 +52,55 @@ class RatedPortraits:
     """[edit]"""
 
     def groups(self, question: RaterQuestion) -> Codes:
-        """[person]: the position of their group, -1 for none."""
+        """Return the group position of each person [person]; -1 for none."""
         order = {group: at for at, group in enumerate(question.groups)}
         return np.array([order.get(question.raters.get(person, ""), -1) for person in self.people], dtype=np.int64)
 
-    def told(self, question: RaterQuestion, raters: Codes) -> dict[str, int]:
-        """The groups that can be told apart among the raters of some ratings, with their positions.
+    def visible_groups(self, question: RaterQuestion, raters: Codes) -> dict[str, int]:
+        """Return the groups that can be shown for these ratings without disclosing a person, with their positions.
 
         Five people or more each, and none that everybody's number gives away together with those of the others.
         """
         names = [*question.groups, _OTHERS]
-        found = shown_counts(Counter(names[at] for at in self.groups(question)[np.unique(raters)]))
-        return {name: at for at, name in enumerate(question.groups) if found and name in found.cells}
+        visible = shown_counts(Counter(names[at] for at in self.groups(question)[np.unique(raters)]))
+        return {name: at for at, name in enumerate(question.groups) if visible and name in visible.cells}
 
     def of(self, axis: str) -> PersonRatings | None:
-        """The ratings of an axis."""
+        """Return the ratings of an axis."""
         return next((ratings for ratings in self.axes if ratings.axis == axis), None)
 
 
 def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
-    """People's ratings of the diagnosis; a question that a prompt does not put is left out there."""
+    """Return people's ratings of the diagnosis, without questions that do not apply to the prompt."""
     edits = table.edits
-    here = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
-    faces = tuple(sorted(map(str, edits["source_id"][here].unique())))
+    included = (
+        (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
+    ).to_numpy()
+    faces = tuple(sorted(map(str, edits["source_id"][included].unique())))
     at = {face: number for number, face in enumerate(faces)}
     face_of = np.array([at.get(str(face), -1) for face in edits["source_id"]], dtype=np.int64)
-    first = edits[here].drop_duplicates("source_id").set_index("source_id")
+    first = edits[included].drop_duplicates("source_id").set_index("source_id")
     labels = {
         f.name: np.array([str(first[f.name][face]) for face in faces], dtype=np.str_)
         for f in table.factors
         if f.name in first
     }
     places = table.of_kind(Kind.HUMAN)
-    applies = asked(table)
-    found = []
+    applies = applicable_questions(table)
+    ratings = []
     for axis in axes:
         question = QUESTION_IDS.index(axis)
-        values = np.where(here & applies[:, question], table.values[places][:, :, question], 0)
+        values = np.where(included & applies[:, question], table.values[places][:, :, question], 0)
         rater, edit = np.nonzero(values)
         if len(rater):
             score = values[rater, edit].astype(np.float64)
-            found.append(PersonRatings(axis, score, rater.astype(np.int64), edit.astype(np.int64), face_of[edit]))
+            ratings.append(PersonRatings(axis, score, rater.astype(np.int64), edit.astype(np.int64), face_of[edit]))
     people = tuple(table.raters[place] for place in places)
-    return RatedPortraits(people, faces, labels, tuple(found), edits["editor"].to_numpy(dtype=np.str_))
+    return RatedPortraits(people, faces, labels, tuple(ratings), edits["editor"].to_numpy(dtype=np.str_))
 
 
 def centred(values: Column, *groups: Codes, rounds: int = 200) -> Column:
-    """Values without the means of each grouping (raters, outputs): what an additive model leaves over."""
+    """Return the residuals of an additive model of the groupings (raters, outputs)."""
     left = values - values.mean() if len(values) else values
     for _ in range(rounds):
         before = left
@@ -111,7 +113,7 @@ def centred(values: Column, *groups: Codes, rounds: int = 200) -> Column:
 
 
 def deviation(influence: Column, *clusters: Codes) -> float:
-    """The standard error of a sum of influences whose rows depend on each other within raters and within faces.
+    """Return the standard error of a sum of influences, clustered by rater and by face.
 
     Two-way clustered (Cameron, Gelbach and Miller): never less than by one of the two alone.
     """
@@ -128,7 +130,7 @@ def _between(influence: Column, cluster: Codes) -> float:
 
 
 def interval(value: float, error: float, clusters: int, confidence: float) -> tuple[float | None, float | None]:
-    """Student's interval with as many degrees of freedom as the fewer clusters allow; None with fewer than three."""
+    """Return the t interval with the degrees of freedom of the fewest clusters; None with fewer than three."""
     if clusters < 3 or not np.isfinite(error):
         return None, None
     half = float(stdtrit(clusters - 1, 0.5 + confidence / 2)) * error
@@ -136,12 +138,12 @@ def interval(value: float, error: float, clusters: int, confidence: float) -> tu
 
 
 def fewest(*clusters: Codes) -> int:
-    """How many clusters the grouping with the fewest has."""
+    """Return the number of clusters of the grouping with the fewest."""
     return min((len(np.unique(cluster)) for cluster in clusters), default=0)
 
 
 def levels_of(labels: NDArray[np.str_], known: Sequence[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """The levels that occur, in their order, with the faces of each."""
+    """Yield the levels that occur, in order, with the faces of each."""
     for level in known:
         if (members := labels == level).any():
             yield level, members

@@ -50,22 +50,22 @@ def drifts(
     seed: int,
     permutations: int = PERMUTATIONS,
 ) -> list[AnchorDrift]:
-    """Every judge's drift in every question; both mappings are by judge."""
+    """Return the drift of every judge in every question; both mappings are by judge."""
     tests = 2 * len(questions) * len(before)
-    found: list[AnchorDrift] = []
+    results: list[AnchorDrift] = []
     varies: list[bool] = []
     for number, (judge, then) in enumerate(before.items()):
         rng = np.random.default_rng([seed, number])
-        found += _of_judge(judge, then, after[judge], questions, tests, permutations, rng)
+        results += _of_judge(judge, then, after[judge], questions, tests, permutations, rng)
         varies += _varies(np.concatenate([then, after[judge]], axis=1))
     # Where no anchor's replies differ there is nothing to deal out: no test. This looks at no reply's time.
-    tested = [d for d, v in zip(found, varies, strict=True) if v]
+    tested = [d for d, v in zip(results, varies, strict=True) if v]
     adjusted = iter(holm([p for d in tested for p in (d.p_shift, d.p_distance)]))
     for at, v in enumerate(varies):
         if v:
             p = min(next(adjusted), next(adjusted))
-            found[at] = replace(found[at], p_holm=p, moved=p < ALPHA)
-    return found
+            results[at] = replace(results[at], p_holm=p, moved=p < ALPHA)
+    return results
 
 
 def _of_judge(
@@ -90,12 +90,12 @@ def _of_judge(
         reached[1] += (drawn_distance >= distance - TIE).sum(axis=0)
     p = (1 + reached) / (1 + permutations)
     noise = _noise(then, now)
-    found = []
+    results = []
     for at, question in enumerate(questions):
         count = int(n[0, at])
         both = ~np.isnan(then[..., at]).all(axis=1) & ~np.isnan(now[..., at]).all(axis=1)
         means = [float(np.nanmean(x[both, :, at], axis=1).mean()) if count else None for x in (then, now)]
-        found.append(
+        results.append(
             AnchorDrift(
                 judge=judge,
                 question=question,
@@ -112,11 +112,11 @@ def _of_judge(
                 least=least_shift(noise[at] or 0.0, count, first, now.shape[1], tests),
             )
         )
-    return found
+    return results
 
 
 def _varies(replies: Replies) -> list[bool]:
-    """Per question: do the replies about some anchor differ?"""
+    """Return, per question, whether replies differ on any anchor."""
     highest = np.where(np.isnan(replies), -np.inf, replies).max(axis=1)
     lowest = np.where(np.isnan(replies), np.inf, replies).min(axis=1)
     return [bool(v) for v in (highest > lowest).any(axis=0)]
@@ -125,20 +125,20 @@ def _varies(replies: Replies) -> list[bool]:
 def _statistics(
     dealt: NDArray[np.float64], first: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Mean shift, mean distance and anchors with both, [dealing, question], of [dealing, anchor, reply, question]."""
-    there = ~np.isnan(dealt)
-    filled = np.where(there, dealt, 0.0)
+    """Return mean shift, mean distance and anchors with both, each [dealing, question]."""
+    known = ~np.isnan(dealt)
+    filled = np.where(known, dealt, 0.0)
     means = []
     for part in (slice(None, first), slice(first, None)):
-        count = there[:, :, part].sum(axis=2)
+        count = known[:, :, part].sum(axis=2)
         total = filled[:, :, part].sum(axis=2)
         means.append(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
     difference = means[1] - means[0]
     defined = ~np.isnan(difference)
     n = defined.sum(axis=1)
-    apart = np.where(defined, difference, 0.0)
+    differences = np.where(defined, difference, 0.0)
     safe = np.maximum(n, 1)
-    return apart.sum(axis=1) / safe, np.abs(apart).sum(axis=1) / safe, n
+    return differences.sum(axis=1) / safe, np.abs(differences).sum(axis=1) / safe, n
 
 
 def _noise(then: Replies, now: Replies) -> list[float | None]:
@@ -146,17 +146,17 @@ def _noise(then: Replies, now: Replies) -> list[float | None]:
     squares = np.zeros(then.shape[2])
     freedom = np.zeros(then.shape[2])
     for replies in (then, now):
-        there = ~np.isnan(replies)
-        count = there.sum(axis=1)
-        filled = np.where(there, replies, 0.0)
+        known = ~np.isnan(replies)
+        count = known.sum(axis=1)
+        filled = np.where(known, replies, 0.0)
         mean = filled.sum(axis=1) / np.maximum(count, 1)
-        squares += (np.where(there, replies - mean[:, None], 0.0) ** 2).sum(axis=(0, 1))
+        squares += (np.where(known, replies - mean[:, None], 0.0) ** 2).sum(axis=(0, 1))
         freedom += np.maximum(count - 1, 0).sum(axis=0)
     return [sqrt(s / f) if f else None for s, f in zip(squares, freedom, strict=True)]
 
 
 def least_shift(noise: float, anchors: int, before: int, after: int, tests: int) -> float | None:
-    """The smallest mean shift seen with 80 % probability at Holm's strictest level; None where none is."""
+    """Return the smallest mean shift detected with 80 % power at Holm's strictest level; None without one."""
     if not anchors:
         return None
     level = ALPHA / tests

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Estimate, Experiment
+from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
@@ -19,42 +19,40 @@ from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import met_rates
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.findings.evidence import PanelEvidence, measure_of
+from evenedit.stats.engine.shift_tests import PanelTests, find_measure
 
 
 def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estimate]) -> Iterator[EditorNoise]:
-    """Every shift of an editor that made the null edit, or edited with several seeds."""
-    found = {
+    """Yield the noise of every shift of an editor with null edits or several seeds."""
+    by_place = {
         (e.measure, e.condition, e.editor): e
         for e in estimated
         if e.experiment == Experiment.DIAGNOSIS and e.editor is not None and not e.group
     }
     several = scores.edits["seed"].nunique() > 1
-    for editor in dict.fromkeys(editor for _, condition, editor in found if condition == Condition.BASELINE):
+    for editor in dict.fromkeys(editor for _, condition, editor in by_place if condition == ConditionKind.BASELINE):
         for name in (*TWO_SIDED, *ONE_SIDED):
             for measure in (Measure.shift(name), Measure.rate(name)):
-                e = found.get((measure, Condition.BASELINE, editor))
+                e = by_place.get((measure, ConditionKind.BASELINE, editor))
                 if e is None or e.value is None or editor is None:
                     continue
-                null = found.get((measure, Condition.FLOOR, editor)) if name not in WANTED_OF_NOTHING else None
+                null = by_place.get((measure, ConditionKind.FLOOR, editor)) if name not in WANTED_OF_NOTHING else None
                 by_seed = _by_seed(scores, rules, name, editor) if several else []
-                yield from _beside(measure, editor, e.value, null, by_seed, ENSEMBLE)
+                yield from _noise_record(measure, editor, e.value, null, by_seed, ENSEMBLE)
                 break
 
 
-def measured_noise(
-    table: RatingTable, rules: AnalysisRules, evidence: Iterable[PanelEvidence]
-) -> Iterator[EditorNoise]:
-    """The same of every shift that an instrument measured."""
+def measured_noise(table: RatingTable, rules: AnalysisRules, evidence: Iterable[PanelTests]) -> Iterator[EditorNoise]:
+    """Yield the same for every shift measured by an instrument."""
     edits = table.edits
     diagnosed = (edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
-    asked = np.flatnonzero(diagnosed & (edits["condition"] == Condition.BASELINE).to_numpy())
-    null = np.flatnonzero(diagnosed & (edits["condition"] == Condition.FLOOR).to_numpy())
-    seed = edits["seed"].to_numpy()[asked]
+    baseline = np.flatnonzero(diagnosed & (edits["condition"] == ConditionKind.BASELINE).to_numpy())
+    null = np.flatnonzero(diagnosed & (edits["condition"] == ConditionKind.FLOOR).to_numpy())
+    seed = edits["seed"].to_numpy()[baseline]
     for one in evidence:
         rater = table.raters.index(one.rater)
         readings = [r for r in table.readings if r.rater == one.rater]
-        several = [asked[seed == s] for s in np.unique(seed)]
+        several = [baseline[seed == s] for s in np.unique(seed)]
         by_seed = [instrument_panel(table, rows, rater, readings, rules) for rows in several if len(several) > 1]
         floor = instrument_panel(table, null, rater, readings, rules) if len(null) else None
         drawn = None if floor is None else Bootstrap(floor, rules.draws, rules.seed)
@@ -63,13 +61,13 @@ def measured_noise(
             wanted = t.measure.name.removeprefix("measured_") in WANTED_OF_NOTHING
             e = None if wanted else nulls.get((t.measure, t.editor))
             seeds = [x for panel in by_seed if panel and (x := _value(panel, t.measure, t.editor)) is not None]
-            yield from _beside(t.measure, t.editor, t.value, e, seeds, one.rater)
+            yield from _noise_record(t.measure, t.editor, t.value, e, seeds, one.rater)
 
 
-def _beside(
+def _noise_record(
     measure: str, editor: str, value: float, null: Estimate | None, seeds: Sequence[float], rater: str
 ) -> Iterator[EditorNoise]:
-    """A shift with what stands beside it; nothing where there is neither a null edit nor a second seed."""
+    """Yield the noise of a shift; empty without a null edit and a second seed."""
     null = null if null is not None and null.value is not None else None
     if null is not None or len(seeds) > 1:
         yield EditorNoise(
@@ -88,22 +86,22 @@ def _beside(
 
 
 def _value(panel: Panel, measure: Measure, editor: str) -> float | None:
-    """A measure of one editor over everybody; None where nothing was read."""
-    own = measure_of(panel, measure)
-    if own is None or editor not in panel.editors:
+    """Return a measure of one editor over everybody; None without readings."""
+    ratio = find_measure(panel, measure)
+    if ratio is None or editor not in panel.editors:
         return None
     row = [panel.editors.index(editor)]
-    total, count = (panel.tally(column, row, panel.axes.mask({})) for column in (own.total, own.count))
+    total, count = (panel.column_sum(column, row, panel.axes.mask({})) for column in (ratio.total, ratio.count))
     return total / count if count else None
 
 
 def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> list[float]:
-    """A shift by seed, over the prompts that do not ask for it; empty for what no judge rates."""
+    """Return a shift by seed, over the prompts that do not ask for it; empty where no judge rates it."""
     question = name if name in TWO_SIDED else rules.rates[name].question if name in rules.rates else ""
     if question not in QUESTION_IDS:
         return []
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
+    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     value = scores.values[:, QUESTION_IDS.index(question)].astype(np.int64)
     rows = chosen.to_numpy() & (edits["editor"] == editor).to_numpy() & ~scores.table.asked_for(question) & (value > 0)
     met = dict(met_rates(value, question, rules.rates))

@@ -18,13 +18,13 @@ from evenedit.core.records import Estimate
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.results.judge_checks import Moved, Shift, ShiftTest
+from evenedit.results.judge_checks import JudgeShiftTest, Moved, Shift
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates, shares
 from evenedit.stats.engine.intervals import as_interval, percentile
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Ledger
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, MeasureTable
 from evenedit.stats.engine.multiplicity import holm
-from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, by_face, lay_out
+from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.permutation import CHUNK, TIE, p_values, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -50,14 +50,14 @@ class Comparison:
 
 def shifts(
     edits: pd.DataFrame,
-    asked: NDArray[np.bool_],
+    applicable: NDArray[np.bool_],
     comparisons: Sequence[Comparison],
     rules: AnalysisRules,
     factors: Sequence[Factor] = FACTORS,
 ) -> list[Shift]:
-    """Every shift, of everybody and of each group; `asked` [edit, question] says which questions apply."""
-    found: list[Shift] = []
-    for panel in _panels(edits, asked, comparisons, factors):
+    """Return every shift, of everybody and of each group; `applicable` [edit, question] marks questions that apply."""
+    results: list[Shift] = []
+    for panel in _panels(edits, applicable, comparisons, factors):
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         groups = panel.axes.groups()
         by_place = {
@@ -70,7 +70,7 @@ def shifts(
                     numbers = {m: by_place.get((_name(m, question), judge, tuple(group.items()))) for m in MEASURES}
                     first = numbers["mean"]
                     if first is not None:
-                        found.append(
+                        results.append(
                             Shift(
                                 judge=judge,
                                 comparison=panel.condition,
@@ -82,33 +82,33 @@ def shifts(
                                 **{m: _moved(e) for m, e in numbers.items()},
                             )
                         )
-    return found
+    return results
 
 
 def shift_tests(
     edits: pd.DataFrame,
-    asked: NDArray[np.bool_],
+    applicable: NDArray[np.bool_],
     comparisons: Sequence[Comparison],
     rules: AnalysisRules,
     factors: Sequence[Factor] = FACTORS,
-) -> list[ShiftTest]:
-    """Is anybody's mean moved; is some group's moved more, and more often? Holm within each of these questions."""
-    found: list[ShiftTest] = []
-    for number, panel in enumerate(_panels(edits, asked, comparisons, factors)):
-        tests = [*_everybody(panel, rules, number), *_between_groups(panel, rules, number)]
-        families: dict[tuple[str, str, bool], list[ShiftTest]] = {}
+) -> list[JudgeShiftTest]:
+    """Test the mean shift of everybody and the differences between groups; Holm within each kind."""
+    results: list[JudgeShiftTest] = []
+    for number, panel in enumerate(_panels(edits, applicable, comparisons, factors)):
+        tests = [*_overall_tests(panel, rules, number), *_between_groups(panel, rules, number)]
+        families: dict[tuple[str, str, bool], list[JudgeShiftTest]] = {}
         for test in tests:
             families.setdefault((test.judge, test.measure, test.factor is None), []).append(test)
         for family in families.values():
             adjusted = holm([t.p for t in family])
-            found += [replace(t, p_holm=p) for t, p in zip(family, adjusted, strict=True)]
-    return found
+            results += [replace(t, p_holm=p) for t, p in zip(family, adjusted, strict=True)]
+    return results
 
 
 def sign_flip_p(
     totals: NDArray[np.int64], permutations: int, rng: np.random.Generator, chunk: int = CHUNK
 ) -> NDArray[np.float64]:
-    """[ratio]: share of sign flips of faces, none flipped among them, whose |sum| is at least the observed one."""
+    """Return the share [ratio] of sign flips of faces, the identity included, with at least the observed |sum|."""
     observed = np.abs(totals.sum(axis=0))
     reached = np.zeros(totals.shape[1], dtype=np.int64)
     for start in range(0, permutations, chunk):
@@ -119,30 +119,30 @@ def sign_flip_p(
 
 
 def _panels(
-    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], factors: Sequence[Factor]
+    edits: pd.DataFrame, applicable: NDArray[np.bool_], comparisons: Sequence[Comparison], factors: Sequence[Factor]
 ) -> Iterator[Panel]:
-    """One panel per comparison; in the place of editors it has judges. The noise stands beside as columns."""
+    """Yield one panel per comparison, with judges in the place of editors and the noise as extra columns."""
     noise = {c.judge: c for c in comparisons if c.id == NOISE}
     for ident in dict.fromkeys(c.id for c in comparisons):
         members = [c for c in comparisons if c.id == ident]
         rows = pd.concat([edits.assign(editor=c.judge) for c in members], ignore_index=True)
-        ledger = Ledger()
-        applies = np.concatenate([asked] * len(members))
+        ledger = MeasureTable()
+        applies = np.concatenate([applicable] * len(members))
         _write(ledger, members, applies)
         if ident != NOISE and all(c.judge in noise for c in members):
             _write(ledger, [noise[c.judge] for c in members], applies, NOISE)
         axes = by_face(rows, factors)
-        alone: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
-        yield lay_out(rows, alone, ledger.columns, ledger.measures, experiment="judges-check", condition=ident)
+        one_prompt: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
+        yield build_panel(rows, one_prompt, ledger.columns, ledger.measures, experiment="judges-check", condition=ident)
 
 
 def _name(measure: str, question: str, prefix: str = "") -> Measure:
-    """Shares are rates to the bootstrap: between 0 and 1, with an interval of their own at 0 and 1."""
+    """Return the measure name; shares are rates, so that they have an interval at 0 and 1."""
     kind = MeasureKind.RATE if measure.startswith("changed") else MeasureKind.DELTA
     return Measure.of(kind, f"{prefix}{measure}.{question}")
 
 
-def _write(ledger: Ledger, members: Sequence[Comparison], applies: NDArray[np.bool_], prefix: str = "") -> None:
+def _write(ledger: MeasureTable, members: Sequence[Comparison], applies: NDArray[np.bool_], prefix: str = "") -> None:
     before = np.concatenate([c.before for c in members]).astype(np.int64)
     after = np.concatenate([c.after for c in members]).astype(np.int64)
     for question in AXIS_QUESTIONS:
@@ -170,28 +170,28 @@ def _moved(estimate: Estimate | None) -> Moved:
 
 
 def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules) -> dict[tuple[str, str], Moved]:
-    """Share changed beyond what asking again changes, from the same draws of faces."""
+    """Return the share changed beyond repeated calls, from the same draws of faces."""
     panel = bootstrap.panel
     names = [m.name for m in panel.measures]
     mask = panel.axes.mask(group)
     draws = bootstrap.group(mask).faces
-    found = {}
+    differences = {}
     for question in AXIS_QUESTIONS:
         pair = [_name("changed", question), _name("changed", question, NOISE)]
         if not set(pair) <= set(names):
             continue
-        here, noise = (names.index(name) for name in pair)
+        changed, noise = (names.index(name) for name in pair)
         for row, judge in enumerate(panel.editors):
-            values = [shares(panel, panel.measures[at], [row], {"": mask}).get("") for at in (here, noise)]
+            values = [shares(panel, panel.measures[at], [row], {"": mask}).get("") for at in (changed, noise)]
             if values[0] is not None and values[1] is not None:
-                difference = draws[:, row, here] - draws[:, row, noise]
+                difference = draws[:, row, changed] - draws[:, row, noise]
                 interval = as_interval(percentile(difference, rules.confidence)) or (None, None)
-                found[judge, question] = Moved(values[0] - values[1], *interval)
-    return found
+                differences[judge, question] = Moved(values[0] - values[1], *interval)
+    return differences
 
 
 def _tested(panel: Panel) -> list[tuple[int, str, str, str]]:
-    """(measure's position, what, question, judge) of each tested column."""
+    """Return (measure position, kind, question, judge) of each tested column."""
     names = [m.name for m in panel.measures]
     wanted = [(m, q) for m in TESTED for q in AXIS_QUESTIONS if _name(m, q) in names]
     return [(names.index(_name(m, q)), m, q, judge) for m, q in wanted for judge in panel.editors]
@@ -201,8 +201,8 @@ def _by_face(panel: Panel, column: str, judge: str) -> NDArray[np.int64]:
     return np.asarray(panel.sums[column][panel.editors.index(judge)])
 
 
-def _everybody(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[ShiftTest]:
-    whole = np.ones(len(panel.axes.clusters), dtype=np.bool_)
+def _overall_tests(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[JudgeShiftTest]:
+    all_faces = np.ones(len(panel.axes.clusters), dtype=np.bool_)
     tested = [t for t in _tested(panel) if t[1] == "mean"]
     if not tested:
         return
@@ -210,9 +210,9 @@ def _everybody(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[Shif
     rng = np.random.default_rng([rules.seed, STREAM, number])
     p = sign_flip_p(totals, rules.permutations, rng)
     for column, (at, measure, question, judge) in enumerate(tested):
-        value = shares(panel, panel.measures[at], [panel.editors.index(judge)], {"": whole}).get("")
+        value = shares(panel, panel.measures[at], [panel.editors.index(judge)], {"": all_faces}).get("")
         if value is not None:
-            yield ShiftTest(
+            yield JudgeShiftTest(
                 judge=judge,
                 comparison=panel.condition,
                 question=question,
@@ -228,7 +228,7 @@ def _everybody(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[Shif
             )
 
 
-def _between_groups(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[ShiftTest]:
+def _between_groups(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[JudgeShiftTest]:
     tested = _tested(panel)
     for order, (factor, levels) in enumerate(panel.axes.levels.items()):
         if len(levels) < 2 or not tested:
@@ -251,16 +251,16 @@ def _between_groups(panel: Panel, rules: AnalysisRules, number: int) -> Iterator
             if len(share) < 2:
                 continue
             highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
-            apart = share[highest] > share[lowest]
-            yield ShiftTest(
+            differs = share[highest] > share[lowest]
+            yield JudgeShiftTest(
                 judge=judge,
                 comparison=panel.condition,
                 question=question,
                 factor=factor,
                 measure=measure,
                 value=share[highest] - share[lowest],
-                highest=highest if apart else "",
-                lowest=lowest if apart else "",
+                highest=highest if differs else "",
+                lowest=lowest if differs else "",
                 p=float(p[column]),
                 p_holm=1.0,
                 faces=len(codes),

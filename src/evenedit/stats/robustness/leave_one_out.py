@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Experiment
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.results import LeaveOneOut, SeedSpread
@@ -17,7 +17,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 
 def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
-    """Every gap of a panel with each of its faces left out in turn."""
+    """Yield every gap of a panel with each of its faces left out in turn."""
     for name, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
@@ -30,8 +30,8 @@ def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
                     continue
                 total, count = (panel.sums[c][rows].sum(axis=0) for c in (measure.total, measure.count))
                 faces = counted[count[counted] > 0]
-                whole = _extremes((total @ member)[None], (count @ member)[None])
-                if whole is None or len(faces) < 2:
+                full = _extremes((total @ member)[None], (count @ member)[None])
+                if full is None or len(faces) < 2:
                     continue
                 less = _extremes(
                     total @ member - total[faces, None] * member[faces],
@@ -39,7 +39,7 @@ def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
                 )
                 if less is None:
                     continue
-                (value,), (high,), (low,) = whole
+                (value,), (high,), (low,) = full
                 gaps, highest, lowest = less
                 yield LeaveOneOut(
                     measure=measure.name.to(MeasureKind.GAP),
@@ -60,7 +60,7 @@ Extremes = tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]
 
 
 def _extremes(total: NDArray[np.int64], count: NDArray[np.int64]) -> Extremes | None:
-    """Gap, highest and lowest level of each row of [omission, level]; None where a row has fewer than two levels."""
+    """Return gap, highest and lowest level of each row [omission, level]; None if a row has fewer than two levels."""
     share = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     if ((count > 0).sum(axis=1) < 2).any():
         return None
@@ -69,21 +69,21 @@ def _extremes(total: NDArray[np.int64], count: NDArray[np.int64]) -> Extremes | 
     return share[at, highest] - share[at, lowest], highest, lowest
 
 
-def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
-    """Every rate of an editor that ran with several seeds: what it was by seed, and how often seeds disagree."""
+def seed_variance(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
+    """Yield, per rate of an editor with several seeds, its range over seeds and how often seeds disagree."""
     edits = scores.edits
-    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)).to_numpy()
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
-        mine = edits.iloc[rows]
-        seed = np.unique(mine["seed"].to_numpy(), return_inverse=True)[1]
+        subset = edits.iloc[rows]
+        seed = np.unique(subset["seed"].to_numpy(), return_inverse=True)[1]
         if seed.max(initial=0) == 0:
             continue
-        case = mine.groupby(["source_id", "prompt_id"], sort=True).ngroup().to_numpy().astype(np.int64)
+        case = subset.groupby(["source_id", "prompt_id"], sort=True).ngroup().to_numpy().astype(np.int64)
         main = scores.table.factors[0]
         codes = list(main.codes)
-        level = np.array([codes.index(c) if c in codes else -1 for c in mine[main.name]], dtype=np.int64)
-        answers = found.rows(rows)
+        level = np.array([codes.index(c) if c in codes else -1 for c in subset[main.name]], dtype=np.int64)
+        answers = scored.rows(rows)
         for question in AXIS_QUESTIONS:
             value, _ = answers.of(question)
             valid = value > 0
@@ -91,7 +91,7 @@ def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterato
                 spread = _spread(met[valid], seed[valid], case[valid], level[valid])
                 if spread is not None:
                     yield SeedSpread(
-                        Measure.rate(name), Experiment.DIAGNOSIS.value, Condition.BASELINE, editor, *spread
+                        Measure.rate(name), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, editor, *spread
                     )
 
 
@@ -114,7 +114,7 @@ def _spread(
         return None
     n, h = count[several], hits[several]
     within = float((h * (n - h) / n / (n - 1)).mean())  # unbiased variance between the seeds of a case
-    whole = float(met.var(ddof=1)) if len(met) > 1 else 0.0
+    variance = float(met.var(ddof=1)) if len(met) > 1 else 0.0
     return (
         len(seeds),
         min(rates),
@@ -122,6 +122,6 @@ def _spread(
         min(gaps) if gaps else None,
         max(gaps) if gaps else None,
         float(((h > 0) & (h < n)).mean()),
-        min(1.0, within / whole) if whole > 0 else None,
+        min(1.0, within / variance) if variance > 0 else None,
         int(several.sum()),
     )

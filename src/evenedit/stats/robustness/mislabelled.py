@@ -21,7 +21,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import TIE, between_of, permuted, strata
+from evenedit.stats.engine.permutation import TIE, between_group_variance, permuted, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
 RELABELLINGS = 499
@@ -38,7 +38,7 @@ SMALLEST = 6
 """Faces a group needs before a few of them are told from the rest."""
 
 
-class WrongLabels(NamedTuple):
+class LabelErrorTolerance(NamedTuple):
     """So many faces, labelled otherwise, leave a gap with p of 0.05 or more."""
 
     faces: int
@@ -63,45 +63,45 @@ class Labelling:
     """With which seed, and how many permutations at most."""
 
     def shows(self, codes: NDArray[np.int8]) -> bool:
-        """Whether the test would show the gap with these labels, in whatever order the faces stand."""
+        """Return whether the test would show the gap with these labels."""
         order = np.lexsort((self.total, self.count, codes, self.within))
         total, count = (x[order, None].astype(np.float64) for x in (self.total, self.count))
         labels, levels = codes[order], int(codes.max()) + 1
-        observed = between_of(labels[None], levels, total, count)
-        reached = (between_of(labels[self._orders], levels, total, count) >= observed - TIE).sum()
+        observed = between_group_variance(labels[None], levels, total, count)
+        reached = (between_group_variance(labels[self._orders], levels, total, count) >= observed - TIE).sum()
         return bool((1 + reached) / (1 + len(self._orders)) < ALPHA)
 
     @cached_property
     def _orders(self) -> NDArray[np.int64]:
-        """[permutation, face]: which face's label each gets; the same whatever the labels, so drawn once."""
+        """Return permutations of faces [permutation, face]; independent of the labels."""
         rng, places = np.random.default_rng([self.rules.seed, STREAM]), np.arange(len(self.codes), dtype=np.int64)
         draws = min(self.rules.permutations, RELABELLINGS)
         return np.concatenate(list(permuted(places, np.sort(self.within), draws, rng)))
 
 
-def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> WrongLabels | None:
-    """How many faces, labelled otherwise, suffice to leave a gap with p of 0.05 or more; None where none do."""
+def labels_to_overturn(panel: Panel, test: GapTest, rules: AnalysisRules) -> LabelErrorTolerance | None:
+    """Return the number of relabelled faces that leaves a gap with p of 0.05 or more; None without one."""
     levels = panel.axes.levels[test.factor]
     labelled = np.isin(panel.axes.labels[test.factor], levels)
     labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
     within, _ = strata(labels, test.factor, rules.permutations)
     codes = np.array([levels.index(level) for level in labels[test.factor]], dtype=np.int8)
     total, count = (x[labelled] for x in _sums(panel, test))
-    mine = Labelling(codes, within, total, count, rules)
-    enough = _one_by_one(mine, levels.index(test.highest), levels.index(test.lowest))
+    labelling = Labelling(codes, within, total, count, rules)
+    enough = _one_by_one(labelling, levels.index(test.highest), levels.index(test.lowest))
     if enough is None:
         return None
     for fewer in range(1, enough):
-        ways = _ways(mine, fewer)
+        ways = _ways(labelling, fewer)
         if ways is None:
-            return WrongLabels(enough, exact=False)
-        if not all(mine.shows(codes) for codes in ways):
-            return WrongLabels(fewer, exact=True)
-    return WrongLabels(enough, exact=True)
+            return LabelErrorTolerance(enough, exact=False)
+        if not all(labelling.shows(codes) for codes in ways):
+            return LabelErrorTolerance(fewer, exact=True)
+    return LabelErrorTolerance(enough, exact=True)
 
 
 def _one_by_one(labelling: Labelling, high: int, low: int) -> int | None:
-    """How many faces are moved between the gap's ends, each time the one that takes most away, until it is gone."""
+    """Return the number of faces moved greedily between the gap's ends until it is no longer shown."""
     codes = labelling.codes
     for moved in range(1, len(codes)):
         face = _furthest(codes, labelling.total, labelling.count, high, low)
@@ -115,35 +115,35 @@ def _one_by_one(labelling: Labelling, high: int, low: int) -> int | None:
 
 
 def _ways(labelling: Labelling, faces: int) -> list[NDArray[np.int8]] | None:
-    """All labels that differ in so many faces, of faces alike in all that the test sees one; None where too many."""
+    """Return all distinct labellings that differ in this number of faces; None where there are too many."""
     read = [int(face) for face in np.flatnonzero(labelling.count > 0)]
     groups = int(labelling.codes.max()) + 1
     if comb(len(read), faces) * (groups - 1) ** faces > LISTED:
         return None
     seen_of = (labelling.codes, labelling.within, labelling.total, labelling.count)
     alike = list(zip(*(x.tolist() for x in seen_of), strict=True))
-    found: dict[tuple[tuple[int, ...], ...], NDArray[np.int8]] = {}
+    labellings: dict[tuple[tuple[int, ...], ...], NDArray[np.int8]] = {}
     for chosen in combinations(read, faces):
         for others in product(range(groups), repeat=faces):
             seen = tuple(sorted((*alike[face], other) for face, other in zip(chosen, others, strict=True)))
-            if seen in found or any(labelling.codes[f] == o for f, o in zip(chosen, others, strict=True)):
+            if seen in labellings or any(labelling.codes[f] == o for f, o in zip(chosen, others, strict=True)):
                 continue
             codes = labelling.codes.copy()
             codes[list(chosen)] = others
             if len(np.unique(codes[read])) == groups:
-                found[seen] = codes
-            if len(found) > TRIED:
+                labellings[seen] = codes
+            if len(labellings) > TRIED:
                 return None
-    return list(found.values())
+    return list(labellings.values())
 
 
 def _furthest(
     codes: NDArray[np.int8], total: NDArray[np.int64], count: NDArray[np.int64], high: int, low: int
 ) -> int | None:
-    """The face whose move to the group at the gap's other end leaves least of it; None where a group would be empty."""
+    """Return the face whose move to the other end of the gap reduces it most; None if a group would be empty."""
     tops = {level: float(total[codes == level].sum()) for level in (high, low)}
     sizes = {level: float(count[codes == level].sum()) for level in (high, low)}
-    least, found = np.inf, None
+    least, best = np.inf, None
     for face in np.flatnonzero(np.isin(codes, (high, low)) & (count > 0)):
         sign = -1 if codes[face] == high else 1
         size = sizes[high] + sign * count[face], sizes[low] - sign * count[face]
@@ -151,15 +151,15 @@ def _furthest(
             continue
         gap = (tops[high] + sign * total[face]) / size[0] - (tops[low] - sign * total[face]) / size[1]
         if gap < least:
-            least, found = gap, int(face)
-    return found
+            least, best = gap, int(face)
+    return best
 
 
-def carried_by(panel: Panel, test: GapTest, level: str) -> tuple[int, int] | None:
-    """The fewest faces that hold more than half of a group's events, and all its faces, where they are a handful."""
+def influential_faces(panel: Panel, test: GapTest, level: str) -> tuple[int, int] | None:
+    """Return the fewest faces with more than half of a group's events, and all its faces; None where they are many."""
     total, count = _sums(panel, test)
-    mine = panel.axes.mask({test.factor: level}) & (count > 0)
-    events = np.sort(total[mine])[::-1]
+    members = panel.axes.mask({test.factor: level}) & (count > 0)
+    events = np.sort(total[members])[::-1]
     if len(events) < SMALLEST or events.sum() == 0:
         return None
     few = int(np.searchsorted(np.cumsum(events), events.sum() / 2, side="right")) + 1
@@ -167,7 +167,7 @@ def carried_by(panel: Panel, test: GapTest, level: str) -> tuple[int, int] | Non
 
 
 def _sums(panel: Panel, test: GapTest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[face]: how often the gap's rate was met, and how often it was read."""
+    """Return per face how often the gap's rate was met, and how often it was read."""
     rate = Measure(test.measure).to(MeasureKind.RATE)
     measure = next(m for m in panel.measures if m.name == rate)
     assert test.editor is not None

@@ -11,7 +11,7 @@ from evenedit.results.results import Bound
 
 
 def bounds(estimates: Iterable[Estimate]) -> Iterator[Bound]:
-    """A bound for every gap whose groups lack scores.
+    """Yield a bound for every gap whose groups lack scores.
 
     A group with h hits among n valid scores and m missing ones has a rate between h / (n + m) and (h + m) / (n + m).
     The gap is largest with one group at its top and another at its bottom, and cannot be smaller than the distance

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Experiment, Kind
+from evenedit.core.records import ConditionKind, Experiment, Kind
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
@@ -40,15 +40,15 @@ Tally = NDArray[np.int64]
 
 
 def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest]) -> Iterator[Multiverse]:
-    """Each gap that matters, of each editor, under every specification."""
+    """Yield each relevant gap of each editor under every specification."""
     edits = table.edits
     rows = np.flatnonzero(
-        ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
+        ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)).to_numpy()
     )
     chosen = [
         t
         for t in tests
-        if (t.experiment, t.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
+        if (t.experiment, t.condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE)
         and t.editor is not None
         and Measure(t.measure).name in rules.rates
         and (t.p < ALPHA or (t.measure in ALWAYS and t.factor == table.factors[0].name))
@@ -59,15 +59,15 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
     tallies = dict(_tallies(table, rows, axes, rules))
     editors = sorted(edits["editor"].iloc[rows].unique())
     for factor in axes.levels:
-        mine = [t for t in chosen if t.factor == factor]
-        if mine:
-            yield from _factor(mine, factor, axes, editors, tallies, rules)
+        subset = [t for t in chosen if t.factor == factor]
+        if subset:
+            yield from _factor(subset, factor, axes, editors, tallies, rules)
 
 
 def _tallies(
     table: RatingTable, rows: NDArray[np.intp], axes: Axes, rules: AnalysisRules
 ) -> Iterator[tuple[tuple[str, str, str], Tally]]:
-    """Scores counted under every ensemble rule, missing policy and exclusion."""
+    """Yield score counts under every ensemble rule, missing policy and exclusion."""
     edits = table.edits.iloc[rows]
     editor = np.unique(edits["editor"].to_numpy(dtype=str), return_inverse=True)[1]
     asks_age = edits["prompt_id"].isin(aging_prompts()).to_numpy()
@@ -76,20 +76,20 @@ def _tallies(
     for rule, missing in product(_rules(table, rules), MISSING_POLICIES):
         varied = replace(rules, missing=missing)
         scores = combine(table, {**rules.ensemble, Experiment.DIAGNOSIS.value: rule}, missing)
-        found = answers(scores, varied)
+        scored = answers(scores, varied)
         review = scores.needs_review[rows]
         columns = [QUESTION_IDS.index(q) for q in AXIS_QUESTIONS]
-        values = found.values[rows][:, columns].astype(np.int64)
+        values = scored.values[rows][:, columns].astype(np.int64)
         for exclusion, left_out in zip(EXCLUSIONS, (np.zeros_like(review), asks_age, review), strict=True):
             if exclusion != "none" and not left_out.any():
                 continue
-            kept = ~left_out
+            included = ~left_out
             at = np.ravel_multi_index(
                 (
-                    np.repeat(editor[kept], questions),
-                    np.repeat(axes.cluster_at[kept], questions),
-                    np.tile(np.arange(questions), int(kept.sum())),
-                    values[kept].ravel(),
+                    np.repeat(editor[included], questions),
+                    np.repeat(axes.cluster_at[included], questions),
+                    np.tile(np.arange(questions), int(included.sum())),
+                    values[included].ravel(),
                 ),
                 shape,
             )
@@ -97,15 +97,15 @@ def _tallies(
 
 
 def _rules(table: RatingTable, rules: AnalysisRules) -> list[str]:
-    """The study's rule and the others its judges allow."""
+    """Return the study's rule and the others possible with its judges."""
     judges = len(table.of_kind(Kind.VLM))
-    own = rules.ensemble.get(Experiment.DIAGNOSIS, Experiment.DIAGNOSIS.value)
+    default = rules.ensemble.get(Experiment.DIAGNOSIS, Experiment.DIAGNOSIS.value)
     others = {0: [], 1: [], 2: ["diagnosis", "mean", "primary", "secondary"]}.get(
         judges, ["median", "mean", "primary", "secondary"]
     )
     # with more than two judges the rule `diagnosis` is the median
-    same = {"diagnosis", "median"} if judges > 2 else {own}
-    return [own, *(r for r in others if r != own and not (own in same and r in same))]
+    same = {"diagnosis", "median"} if judges > 2 else {default}
+    return [default, *(r for r in others if r != default and not (default in same and r in same))]
 
 
 def _factor(
@@ -137,12 +137,12 @@ def _factor(
     start = 0
     for test in tests:
         high, low = levels.index(test.highest), levels.index(test.lowest)
-        own = rules.rates[Measure(test.measure).name]
+        default_rate = rules.rates[Measure(test.measure).name]
         specifications = []
         for (cut, (rule, missing, exclusion)), *_ in _readings(test, editors, tallies, rules):
             difference = float(share[start, high] - share[start, low])
             default = (
-                cut == own
+                cut == default_rate
                 and missing == rules.missing
                 and exclusion == "none"
                 and rule == rules.ensemble.get(Experiment.DIAGNOSIS, Experiment.DIAGNOSIS.value)
@@ -172,7 +172,7 @@ def _factor(
 
 
 def defensible(rate: Rate) -> list[Rate]:
-    """The thresholds one could argue for: beyond the middle of a two-sided axis, else within one step of the rate's."""
+    """Return the defensible thresholds: beyond the middle of a two-sided axis, else within one step of the rate's."""
     at_least = rate.at_least is not None
     if QUESTIONS[rate.question].sided == "two":
         return [c for c in thresholds(rate) if (_cut(c) > MIDDLE if at_least else _cut(c) < MIDDLE)]
@@ -186,7 +186,7 @@ def _cut(rate: Rate) -> int:
 def _readings(
     test: GapTest, editors: list[str], tallies: dict[tuple[str, str, str], Tally], rules: AnalysisRules
 ) -> Iterator[tuple[tuple[Rate, tuple[str, str, str]], NDArray[np.int64], NDArray[np.int64]]]:
-    """Every reading of one gap: its choices, and by face how many edits meet the threshold and how many there are."""
+    """Yield every reading of a gap: its choices, and per face the numbers of met and of all edits."""
     rate = rules.rates[Measure(test.measure).name]
     at, question = editors.index(str(test.editor)), AXIS_QUESTIONS.index(rate.question)
     top = len(QUESTIONS[rate.question].labels)

@@ -15,17 +15,17 @@ KINDS = (MeasureKind.RATE, MeasureKind.GAP)
 
 
 def language_differences(scores: Scores, rules: AnalysisRules) -> Iterator[LanguageDifference]:
-    """Each editor's rates over everybody and its gaps, in another language minus in the prompt's own.
+    """Yield each editor's rates and gaps in another language minus those in the original language.
 
     Pairs share portrait, prompt and seed. p is Holm's within an editor and language, times the number of these.
     """
     edits = scores.edits[scores.edits["experiment"] == Experiment.DIAGNOSIS]
     arms = edits[["editor", "condition"]].drop_duplicates()
-    asked = [(str(e), str(c)) for e, c in arms.itertuples(index=False) if language_of(str(c))]
-    for editor, condition in asked:
+    translated = [(str(e), str(c)) for e, c in arms.itertuples(index=False) if language_of(str(c))]
+    for editor, condition in translated:
         for d in differences(pair(scores, scores, editor, editor, condition), rules):
             over_everybody = not d.group or "*" in d.group.values()
             if over_everybody and Measure(d.measure).kind in KINDS:
-                p = None if d.p_adjusted is None else min(1.0, d.p_adjusted * len(asked))
+                p = None if d.p_adjusted is None else min(1.0, d.p_adjusted * len(translated))
                 place = language_of(condition), editor, d.measure, d.group
                 yield LanguageDifference(*place, d.first, d.second, d.value, d.low, d.high, d.pairs, p)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from evenedit.core.records import Condition, Estimate, Experiment
+from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import SECOND, RatingTable, Scores, second_columns
 from evenedit.results.results import GapTest
@@ -20,9 +20,9 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 
 def second_labelling(
-    scores: Scores, found: Answers, rules: AnalysisRules, first: Iterable[Estimate], tests: Iterable[GapTest]
+    scores: Scores, scored: Answers, rules: AnalysisRules, first: Iterable[Estimate], tests: Iterable[GapTest]
 ) -> Iterator[SecondLabelling]:
-    """Every gap and every group's shift of the diagnosis under both labellings; nothing where there is one."""
+    """Yield every gap and group shift of the diagnosis under both labellings; empty with one labelling."""
     table = scores.table
     factors = [name.removesuffix(SECOND) for name in second_columns(table.edits.columns, table.factors)]
     if not factors:
@@ -32,9 +32,9 @@ def second_labelling(
     counts = {f: (int((has & (faces[f] != faces[f + SECOND])).sum()), int(has.sum())) for f, has in labelled.items()}
     before = {_place(e): e for e in first if _diagnosed(e)}
     p_of = {(t.measure, t.editor, t.factor): t.p for t in tests if _diagnosed(t)}
-    again = replace(scores, table=_relabelled(table, factors))
-    for panel in diagnosis_panels(again, found, rules):
-        if panel.condition != Condition.BASELINE:
+    second = replace(scores, table=_relabelled(table, factors))
+    for panel in diagnosis_panels(second, scored, rules):
+        if panel.condition != ConditionKind.BASELINE:
             continue
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         tested = {(t.measure, t.editor, t.factor): t for t in gap_tests(panel, rules)}
@@ -73,7 +73,7 @@ def _relabelled(table: RatingTable, factors: Iterable[str]) -> RatingTable:
 
 
 def _diagnosed(x: Estimate | GapTest) -> bool:
-    return (x.experiment, x.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
+    return (x.experiment, x.condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE)
 
 
 def _place(e: Estimate) -> tuple[str, str | None, frozenset[tuple[str, str]]]:

@@ -21,7 +21,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 
 def thresholds(rate: Rate) -> list[Rate]:
-    """The rate under every threshold of its direction that does not hold for all answers."""
+    """Return the rate under every threshold of its direction that does not hold for all answers."""
     top = len(QUESTIONS[rate.question].labels)
     if rate.at_least is not None:
         return [replace(rate, at_least=cut) for cut in range(2, top + 1)]
@@ -29,7 +29,7 @@ def thresholds(rate: Rate) -> list[Rate]:
 
 
 def sensitivity(table: RatingTable, rules: AnalysisRules) -> Iterator[Sensitivity]:
-    """Rates and gaps of the main factor in the diagnosis, per editor and pooled, under every choice."""
+    """Yield rates and gaps of the main factor in the diagnosis, per editor and pooled, under every choice."""
     chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
     if not chosen.any():
         return
@@ -49,11 +49,11 @@ def _rows(
     level = edits[main.name].map({code: at for at, code in enumerate(codes)}).fillna(len(codes)).to_numpy(np.int64)
     editors = sorted(edits["editor"].unique())
     editor = edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
-    found = answers(scores, varied).rows(np.flatnonzero(rows))
+    scored = answers(scores, varied).rows(np.flatnonzero(rows))
     for rate in rules.rates.values():
         top = len(QUESTIONS[rate.question].labels)
         shape = (len(editors), len(codes) + 1, top + 1)
-        at = np.ravel_multi_index((editor, level, found.of(rate.question)[0]), shape)
+        at = np.ravel_multi_index((editor, level, scored.of(rate.question)[0]), shape)
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
             for cut in thresholds(rate):
@@ -75,7 +75,7 @@ def _rows(
 
 
 def meeting(rate: Rate, top: int) -> list[int]:
-    """The scores that meet a rate's threshold."""
+    """Return the scores that meet a rate's threshold."""
     if rate.at_least is not None:
         return list(range(rate.at_least, top + 1))
     return list(range(1, (rate.at_most or 0) + 1))

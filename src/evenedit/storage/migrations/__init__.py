@@ -3,9 +3,6 @@
 Each database has a history of schema versions: a folder here with one migration for each version. To change a table,
 change it in `storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
 `versions/schema_<VERSION>.py` whose `revision` is the new version and whose `down_revision` is the one before.
-
-The version is stored twice: Alembic keeps its own table, and the fact `schema` tells releases from before Alembic that
-a database is too new for them.
 """
 
 from __future__ import annotations
@@ -29,13 +26,15 @@ class History:
     """The schema versions of one database."""
 
     name: str
-    """The folder of its migrations; error messages use it too."""
+    """The name of the database in error messages."""
+    scripts: str
+    """Where Alembic finds its migrations: a folder, or `package:folder`."""
     version: int
     """The version that this release works with."""
     metadata: sa.MetaData
     """The tables at that version."""
     facts: sa.Table
-    """The table that stores the version under the key `schema`."""
+    """The table of the database's facts."""
     revision_table: str
     """The table in which Alembic stores the version."""
     file_mode: int
@@ -45,10 +44,24 @@ class History:
 MOVED = ".moved"
 """Added to the name of an SQLite file whose rows were moved to PostgreSQL."""
 COPY_MODE = 0o600
-"""Permissions of a copy: databases of earlier releases hold password hashes, those of surveys people's ids."""
-STUDY = History("study", schema.VERSION, schema.metadata, schema.facts, "alembic_version", 0o644)
+"""Permissions of a copy: databases of surveys hold people's ids."""
+STUDY = History(
+    name="study",
+    scripts=f"{__name__}:study",
+    version=schema.VERSION,
+    metadata=schema.metadata,
+    facts=schema.facts,
+    revision_table="alembic_version",
+    file_mode=0o644,
+)
 SURVEY = History(
-    "survey", survey_schema.VERSION, survey_schema.metadata, survey_schema.facts, "survey_alembic_version", 0o600
+    name="survey",
+    scripts=f"{__name__}:survey",
+    version=survey_schema.VERSION,
+    metadata=survey_schema.metadata,
+    facts=survey_schema.facts,
+    revision_table="survey_alembic_version",
+    file_mode=0o600,
 )
 
 
@@ -67,21 +80,20 @@ def bring_up_to_date(engine: sa.Engine, history: History) -> None:
 
 
 def keep_copy(path: Path, history: History) -> Path | None:
-    """Copy an SQLite database beside itself if it is about to be migrated; the copy is named by its schema."""
+    """Copy an SQLite database into its folder if it is about to be migrated; the copy is named by its schema."""
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=NullPool)
     with engine.connect() as db:
-        if not sa.inspect(db).has_table(history.facts.name) or is_current(db, history):
+        if _stored_version(db, history) is None or is_current(db, history):
             return None
-        version = db.execute(sa.select(history.facts.c.value).where(history.facts.c.key == "schema")).scalar()
     copy = path.with_name(f"{path.stem}.before-schema-{history.version}{path.suffix}")
-    if version == str(history.version) or copy.exists():  # only Alembic's mark is missing, or it was copied before
+    if copy.exists():
         return None
     copy_file(path, copy, COPY_MODE)
     return copy
 
 
 def kept_copies(path: Path) -> list[Path]:
-    """The copies of an SQLite database that were kept before migrations, or when it was moved to PostgreSQL."""
+    """Return the copies of an SQLite database from before migrations or a move to PostgreSQL."""
     before = sorted(path.parent.glob(f"{path.stem}.before-schema-*{path.suffix}"))
     return [*before, *path.parent.glob(f"{path.name}{MOVED}")]
 
@@ -113,20 +125,21 @@ def create_file(path: Path, history: History) -> None:
 
 def is_current(db: sa.Connection, history: History) -> bool:
     """Return whether a database needs no migration; raise if a newer release has changed it."""
-    tables = sa.inspect(db)
-    if not tables.has_table(history.facts.name):
-        return False
-    facts = history.facts.c
-    version: str | None = db.execute(sa.select(facts.value).where(facts.key == "schema")).scalar_one_or_none()
+    version = _stored_version(db, history)
     if version is not None and not _is_known(version, history):
         raise EvenEditError(
             f"the {history.name}'s database has schema {version}; this EvenEdit knows {history.version}. "
             "Upgrade: pip install --upgrade evenedit"
         )
-    if version != str(history.version) or not tables.has_table(history.revision_table):
-        return False
-    revision = db.execute(sa.text(f"SELECT version_num FROM {history.revision_table}")).scalar_one_or_none()
-    return str(revision) == version
+    return version == str(history.version)
+
+
+def _stored_version(db: sa.Connection, history: History) -> str | None:
+    """Return the version that Alembic stored in a database, or None in a new one."""
+    if not sa.inspect(db).has_table(history.revision_table):
+        return None
+    version: str | None = db.execute(sa.text(f"SELECT version_num FROM {history.revision_table}")).scalar_one_or_none()
+    return version
 
 
 def _is_known(version: str, history: History) -> bool:
@@ -146,13 +159,7 @@ def _migrate(db: sa.Connection, history: History) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", f"{__name__}:{history.name}")
+    config.set_main_option("script_location", history.scripts)
     config.attributes["connection"] = db
     config.attributes["history"] = history
     command.upgrade(config, "head")
-    _store_version(db, history)
-
-
-def _store_version(db: sa.Connection, history: History) -> None:
-    db.execute(history.facts.delete().where(history.facts.c.key == "schema"))
-    db.execute(history.facts.insert(), {"key": "schema", "value": str(history.version)})

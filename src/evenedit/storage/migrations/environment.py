@@ -1,4 +1,4 @@
-"""How Alembic runs the migrations of either database: on the connection and in the transaction that it is given."""
+"""Run the migrations of either database with Alembic, on the caller's connection and in its transaction."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FOLDER = "languages"
 """Where a study's own languages are, in its folder."""
 OPTIONAL = ("questions", "prompts", "prompts_checked", "roles", "direction")
 """What a language may leave out: the original is shown instead."""
-SHOWN = 20
+MOST_LISTED = 20
 """At most this many missing texts are listed."""
 
 Texts = dict[str, Any]
@@ -37,10 +37,10 @@ class Languages:
     def __init__(self, folder: Path, codes: Sequence[str]) -> None:
         self.codes = tuple(codes)
         self._texts = {code: _read(folder, code) for code in codes}
-        self._own = {code: set(_own(folder, code).get("prompts", {})) for code in codes}
+        self._study_texts = {code: set(_study_texts(folder, code).get("prompts", {})) for code in codes}
 
     def texts(self, code: str) -> Texts:
-        """All texts in a language, by page."""
+        """Return all texts in a language, by page."""
         return self._texts[code]
 
     def direction(self, code: str) -> str:
@@ -48,68 +48,68 @@ class Languages:
         return str(self._texts[code].get("direction", "ltr"))
 
     def wording(self, question: Question, code: str) -> Mapping[str, Any]:
-        """The wording of a question: its translation, or the rubric's own."""
+        """Return the wording of a question: its translation, or the rubric's."""
         return wording(question, self._texts[code])
 
     def requests(self, prompt: Prompt) -> dict[str, str]:
-        """An edit request in every language that has it, by language: from the prompt itself, else from its file.
+        """Return an edit request by language: the translation of the prompt, else that of the language file.
 
-        A built-in translation is meant for the built-in text: it is left out where a study's prompt of the same id
-        asks for something else.
+        A built-in translation belongs to the built-in text: it is not used for a prompt with the same id and another
+        text.
         """
-        found = {}
+        by_language = {}
         for code, texts in self._texts.items():
             translated = prompt.translations.get(code)
-            if translated is None and (prompt.id in self._own[code] or is_built_in(prompt)):
+            if translated is None and (prompt.id in self._study_texts[code] or is_built_in(prompt)):
                 translated = texts.get("prompts", {}).get(prompt.id)
             if translated and code != FIRST:
-                found[code] = str(translated)
-        return found
+                by_language[code] = str(translated)
+        return by_language
 
     def role(self, occupation: str, code: str) -> str:
-        """An occupation in a language; as it stands in the prompt where there is no word for it."""
+        """Return an occupation in a language, or as written in the prompt if there is no translation."""
         return str(self._texts[code].get("roles", {}).get(occupation, occupation))
 
     def unchecked(self) -> list[str]:
-        """The names of languages whose edit requests no speaker has checked."""
+        """Return the names of languages whose edit requests no speaker has checked."""
         return [t["name"] for t in self._texts.values() if t.get("prompts") and not t.get("prompts_checked", False)]
 
 
 def wording(question: Question, texts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The wording of a question in these texts; the rubric's own where they have none."""
-    own = {"title": question.title, "text": question.text, "labels": list(question.labels)}
-    shown: Mapping[str, Any] = texts.get("questions", {}).get(question.id, own)
-    return shown
+    """Return the wording of a question in these texts, or the rubric's if they have none."""
+    default = {"title": question.title, "text": question.text, "labels": list(question.labels)}
+    words: Mapping[str, Any] = texts.get("questions", {}).get(question.id, default)
+    return words
 
 
 @cache
 def built_in_texts(code: str) -> Texts:
-    """The texts of a built-in language, with the built-in prompts in it."""
+    """Return the texts of a built-in language, with its translations of the built-in prompts."""
     texts = tomllib.loads(files(__package__).joinpath(f"{code}.toml").read_text("utf-8"))
     prompts = built_in_translations(code)
     return texts | ({"prompts": prompts} if prompts else {})
 
 
 def _read(folder: Path, code: str) -> Texts:
-    """The texts of a language; refused where some are missing."""
+    """Read the texts of a language; raise `EvenEditError` if a text is missing."""
     base = built_in_texts(code) if code in BUILT_IN else {}
-    found = _merged(base, _own(folder, code))
+    texts = _merged(base, _study_texts(folder, code))
     where = folder / FOLDER / f"{code}.toml"
-    if not found:
+    if not texts:
         raise EvenEditError(
             f"survey.languages: '{code}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {where}"
         )
-    missing = sorted(_keys(built_in_texts(FIRST)) - _keys(found))
+    missing = sorted(_keys(built_in_texts(FIRST)) - _keys(texts))
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        raise EvenEditError(f"{where} lacks: {', '.join(missing[:SHOWN])}{more}")
-    if found.get("direction", "ltr") not in ("ltr", "rtl"):
-        raise EvenEditError(f"{where}: direction is '{found['direction']}'; use ltr or rtl")
-    return found
+        more = f" and {len(missing) - MOST_LISTED} more" if len(missing) > MOST_LISTED else ""
+        raise EvenEditError(f"{where} lacks: {', '.join(missing[:MOST_LISTED])}{more}")
+    if texts.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise EvenEditError(f"{where}: direction is '{texts['direction']}'; use ltr or rtl")
+    return texts
 
 
-def _own(folder: Path, code: str) -> Texts:
-    """What the study's own file says in a language; nothing where it has none."""
+def _study_texts(folder: Path, code: str) -> Texts:
+    """Read the study's texts in a language; empty if it has no such file."""
     path = folder / FOLDER / f"{code}.toml"
     if not path.is_file():
         return {}
@@ -119,19 +119,19 @@ def _own(folder: Path, code: str) -> Texts:
         raise EvenEditError(f"{path} is not valid TOML: {error}") from None
 
 
-def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> Texts:
-    both = {key: value for key, value in base.items() if key not in own}
-    for key, value in own.items():
+def _merged(base: Mapping[str, Any], additions: Mapping[str, Any]) -> Texts:
+    both = {key: value for key, value in base.items() if key not in additions}
+    for key, value in additions.items():
         nested = isinstance(value, dict) and isinstance(base.get(key), dict)
         both[key] = _merged(base[key], value) if nested else value
     return both
 
 
 def _keys(texts: Mapping[str, Any], above: str = "") -> set[str]:
-    """The names of all texts, but of those that may be left out."""
-    found: set[str] = set()
+    """Return the names of all required texts."""
+    keys: set[str] = set()
     for key, value in texts.items():
         if not above and key in OPTIONAL:
             continue
-        found |= _keys(value, f"{above}{key}.") if isinstance(value, dict) else {above + key}
-    return found
+        keys |= _keys(value, f"{above}{key}.") if isinstance(value, dict) else {above + key}
+    return keys

@@ -1,7 +1,4 @@
-"""Schema 1, the first that Alembic manages.
-
-A database from before Alembic keeps its tables and its key; it gets what it lacks.
-"""
+"""Schema 1, the base revision."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Create the tables that are missing."""
+    """Create the tables, and the secret with which pseudonyms and invitations are made."""
     op.create_table(
         "survey_facts",
         sa.Column("key", sa.String, primary_key=True),
         sa.Column("value", sa.String, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_items",
@@ -30,7 +26,6 @@ def upgrade() -> None:
         sa.Column("kind", sa.String, nullable=False),
         sa.Column("outputs", sa.JSON, nullable=False),
         sa.Column("expected", sa.JSON, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_participants",
@@ -52,7 +47,6 @@ def upgrade() -> None:
         sa.Column("claimed", sa.Float),
         sa.Column("submitted", sa.Float),
         sa.UniqueConstraint("survey", "platform", "external"),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_seats",
@@ -63,7 +57,6 @@ def upgrade() -> None:
         sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), unique=True),
         sa.Column("expires", sa.Float),
         sa.UniqueConstraint("survey", "task", "number"),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_shown",
@@ -71,7 +64,6 @@ def upgrade() -> None:
         sa.Column("item", sa.Integer, sa.ForeignKey("survey_items.id"), primary_key=True),
         sa.Column("place", sa.Integer, nullable=False),
         sa.Column("swapped", sa.Boolean, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_answers",
@@ -83,7 +75,6 @@ def upgrade() -> None:
         sa.Column("sequence", sa.BigInteger, nullable=False),
         sa.Column("milliseconds", sa.BigInteger, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_log",
@@ -92,13 +83,11 @@ def upgrade() -> None:
         sa.Column("actor", sa.String, nullable=False),
         sa.Column("action", sa.String, nullable=False),
         sa.Column("detail", sa.JSON, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_events",
         sa.Column("id", sa.String, primary_key=True),
         sa.Column("at", sa.Float, nullable=False),
-        if_not_exists=True,
     )
     op.create_table(
         "survey_decisions",
@@ -106,13 +95,47 @@ def upgrade() -> None:
         sa.Column("decision", sa.String, nullable=False),
         sa.Column("actor", sa.String, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
-        if_not_exists=True,
     )
-    _add_key()
-
-
-def _add_key() -> None:
-    """Store the secret with which pseudonyms and invitations are made, unless there is one."""
+    op.create_table(
+        "survey_consent_texts",
+        sa.Column("version", sa.String, primary_key=True),
+        sa.Column("language", sa.String, nullable=False),
+        sa.Column("text", sa.String, nullable=False),
+        sa.Column("first", sa.Float, nullable=False),
+    )
+    op.create_table(
+        "survey_consents",
+        sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+        sa.Column("version", sa.String, sa.ForeignKey("survey_consent_texts.version"), nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+    )
+    op.create_table(
+        "survey_removals",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("at", sa.Float, nullable=False),
+        sa.Column("about", sa.String, nullable=False),
+        sa.Column("reply", sa.String, nullable=False),
+        sa.Column("settled", sa.Float),
+        sa.Column("actor", sa.String, nullable=False),
+        sa.Column("note", sa.String, nullable=False),
+    )
+    op.create_table(
+        "survey_profile_consents",
+        sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+        sa.Column("origin", sa.String, primary_key=True),
+        sa.Column("agreed", sa.Boolean, nullable=False),
+        sa.Column("sensitive", sa.Boolean, nullable=False),
+        sa.Column("version", sa.String, sa.ForeignKey("survey_consent_texts.version"), nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+    )
+    op.create_table(
+        "survey_profiles",
+        sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+        sa.Column("question", sa.String, primary_key=True),
+        sa.Column("value", sa.String),
+        sa.Column("state", sa.String, nullable=False),
+        sa.Column("origin", sa.String, nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+    )
     facts = sa.table("survey_facts", sa.column("key", sa.String), sa.column("value", sa.String))
-    if op.get_bind().execute(sa.select(facts.c.value).where(facts.c.key == "key")).first() is None:
-        op.bulk_insert(facts, [{"key": "key", "value": secrets.token_hex(32)}])
+    op.bulk_insert(facts, [{"key": "key", "value": secrets.token_hex(32)}])

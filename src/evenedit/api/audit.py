@@ -1,0 +1,96 @@
+"""From pictures that somebody has to a study that is measured and rated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenedit.api.study import Study
+from evenedit.core.errors import EvenEditError
+from evenedit.core.python_objects import validate_objects
+from evenedit.judges.python import PythonJudgeAdapter
+from evenedit.protocol import Factor
+from evenedit.run.from_images import begin
+from evenedit.run.pair_table import PairTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = "evenedit-audit"
+
+
+def audit(
+    pairs: str | os.PathLike[str] | pd.DataFrame,
+    *,
+    editor: str = "audited",
+    sources: str | os.PathLike[str] | None = None,
+    edited: str | os.PathLike[str] | None = None,
+    prompts: str | None = None,
+    factors: Sequence[str | Factor] | None = None,
+    judges: Mapping[str, Any] | None = None,
+    instruments: Sequence[str] = ("skin", "change"),
+    out: str | os.PathLike[str] | None = None,
+) -> Study:
+    """Measure and rate edits that exist, and return the study: `audit("edits.csv").report()`.
+
+    `pairs` is a CSV file or a data frame with a row for each edit: source and edited (paths of pictures), prompt (the
+    text, or a known id), and a column for each factor: race, gender and age, or the `factors` named. Further columns
+    are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
+    refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
+    `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
+    `Study.run`; `instruments` measure pixels and need none; "age" needs `evenedit plugins age --setup` once. The
+    study is written to `out`, by default to a new folder evenedit-audit-N here; an audit of the same pairs in that
+    folder is resumed.
+    """
+    study = begin_audit(
+        pairs,
+        editor=editor,
+        sources=sources,
+        edited=edited,
+        prompts=prompts,
+        factors=factors,
+        judges=judges,
+        instruments=instruments,
+        out=out,
+    )
+    study.run(judges=judges)
+    return study
+
+
+def begin_audit(
+    pairs: str | os.PathLike[str] | pd.DataFrame | PairTable,
+    *,
+    editor: str = "audited",
+    sources: str | os.PathLike[str] | None = None,
+    edited: str | os.PathLike[str] | None = None,
+    prompts: str | None = None,
+    factors: Sequence[str | Factor] | None = None,
+    judges: Mapping[str, Any] | None = None,
+    instruments: Sequence[str] = ("skin", "change"),
+    out: str | os.PathLike[str] | None = None,
+) -> Study:
+    """Write the study of `audit` without running it."""
+    for ident, judge in (validate_objects("judge", judges) or {}).items():
+        PythonJudgeAdapter(ident, judge)  # refused now rather than after the study is written
+    if isinstance(factors, str):
+        raise EvenEditError(f"factors is the text '{factors}'; give a list: factors=['{factors}']")
+    where = Path(out) if out is not None else _new_folder()
+    begin(
+        Path(pairs) if isinstance(pairs, str | os.PathLike) else pairs,
+        where,
+        editor=editor,
+        sources=None if sources is None else Path(sources),
+        edited=None if edited is None else Path(edited),
+        prompts=prompts,
+        factors=factors,
+        instruments=tuple(instruments),
+    )
+    return Study.load(where)
+
+
+def _new_folder() -> Path:
+    """Return the path of a subfolder of this directory that does not exist yet."""
+    return next(path for number in count(1) if not (path := Path(f"{FOLDER}-{number}")).exists())

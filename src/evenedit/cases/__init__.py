@@ -1,0 +1,1 @@
+"""Search and show single cases; queue disputed ones for reviewers."""

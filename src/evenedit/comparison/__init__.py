@@ -1,0 +1,1 @@
+"""Compare editors, runs and reproductions."""

@@ -1,0 +1,223 @@
+"""The editors of several studies in one table, ordered by the worst that was found about each.
+
+An editor's place is that of its worst shift or gap, by the order of findings: severity times size times certainty. One
+with a clear finding never stands above one without. A rank is a range only where editors are tied: neither has a clear
+finding that the other lacks, and the intervals of their worst findings overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import ConditionKind, Estimate
+from evenedit.protocol import FACTORS, Factor, factor
+from evenedit.protocol.measures import Measure
+from evenedit.protocol.shifts import TWO_SIDED, severity
+from evenedit.report.render.html import put, render
+from evenedit.report.render.index import display_name
+from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
+from evenedit.results.finding import ENSEMBLE, Finding
+from evenedit.results.results import Results
+from evenedit.results.words import listed
+from evenedit.stats.findings.order import is_none, score, size
+
+OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
+"""The rates over everybody."""
+GAPS = (Measure.gap("soft_erasure"), Measure.gap("skin_lighter"), Measure.gap("race_change"))
+"""The gaps over the main factor, and over every other factor that a study declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardMeasure:
+    """One column of numbers."""
+
+    key: str
+    """Its name in leaderboard.csv."""
+    measure: Measure
+    factor: Factor | None = None
+    """The factor that a gap is over; None for a rate over everybody."""
+
+    @property
+    def group(self) -> dict[str, str]:
+        """The group that its estimates have."""
+        return {self.factor.name: "*"} if self.factor else {}
+
+    @property
+    def title(self) -> str:
+        """Its title on the page."""
+        what = display_name(self.measure.name)
+        return f"{what}, gap over {in_a_sentence(self.factor)}" if self.factor else what
+
+
+def measures_of(factors: Sequence[Factor]) -> tuple[LeaderboardMeasure, ...]:
+    """Return the columns for these factors; race, gender and age have their own set."""
+    main, *others = factors
+    columns = [LeaderboardMeasure(_key(m), m) for m in OVERALL]
+    columns += [LeaderboardMeasure(_key(m), m, main) for m in GAPS]
+    if tuple(factors) == FACTORS:
+        gender = Measure.gap("gender_change")
+        return (*columns, LeaderboardMeasure(_key(gender), gender, factor("gender")))
+    return (*columns, *(LeaderboardMeasure(f"{_key(m)}_{other.name}", m, other) for other in others for m in GAPS))
+
+
+def _key(measure: Measure) -> str:
+    return measure.replace(".", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One editor of one study."""
+
+    editor: str
+    study: str
+    prompts: tuple[str, ...]
+    numbers: tuple[Estimate | None, ...]
+    """One estimate per column of numbers; None where the study has none."""
+    shift: Finding | None
+    """The worst that happened to everybody."""
+    gap: Finding | None
+    """The widest difference between groups, over all factors."""
+    simulated: tuple[str, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Both, the worse one first."""
+        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f))
+
+    @property
+    def clear(self) -> bool:
+        """Whether either is clear."""
+        return any(f.level == "clear" for f in self.findings)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How bad the worse one may be: severity times the ends of its interval, or its value without one."""
+        if not self.findings:
+            return 0.0, 0.0
+        worst = self.findings[0]
+        ends = [abs(x) for x in (worst.low, worst.high) if x is not None] or [size(worst)]
+        weight = severity(Measure(worst.measure or "").name)
+        return weight * min(ends), weight * max(ends)
+
+
+def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
+    """Write leaderboard.html and leaderboard.csv, and return the page."""
+    refuse_different_factors([results.factors for results in several])
+    entries = [entry for results in several for entry in _entries(results)]
+    if not entries:
+        raise EvenEditError("these studies have no rated edit. Try: evenedit run STUDY")
+    entries.sort(key=_place)
+    simulated = tuple(sorted({s for e in entries for s in e.simulated}))
+    factors = several[0].factors
+    measures = measures_of(factors)
+    ranges = _ranks(entries)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            rank,
+            e.editor,
+            e.study,
+            *_worst(e.shift, factors),
+            *_worst(e.gap, factors),
+            *(
+                Number.of(number, "points" if column.factor else "share")
+                for number, column in zip(e.numbers, measures, strict=True)
+            ),
+        )
+        for rank, e in zip(ranges, entries, strict=True)
+    )
+    columns = (
+        text("rank", "Rank"),
+        text("editor", "Editor"),
+        text("study", "Study"),
+        Column("worst_shift", "Worst shift"),
+        text("worst_shift_of", "in"),
+        Column("worst_gap", "Worst gap"),
+        text("worst_gap_of", "in"),
+        *(Column(column.key, column.title) for column in measures),
+    )
+    notes = [
+        "Rank: by the worst shift or gap of each editor (how bad it is taken to be, times its size, times how certain "
+        "it is); an editor with a clear finding stands below every one without. A range means a tie: the intervals "
+        "of the worst findings overlap. Less change with less edit success is no gain: read both.",
+        f"Worst gap: over {listed([in_a_sentence(f) for f in factors])}. Gaps beside it: over {factors[0].plural} "
+        "where no other factor is named.",
+    ]
+    designs = {e.prompts for e in entries}
+    if len(designs) > 1:
+        notes.append("The studies use different prompts, so their numbers are not about the same task.")
+    caption = "Rates over everybody and gaps between groups, with intervals."
+    table = Table("leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated)
+    page = render("leaderboard.html", table=table, simulated=short_list(simulated))
+    put(out / "leaderboard.csv", table.to_csv().encode())
+    put(out / "leaderboard.html", page.encode())
+    return out / "leaderboard.html"
+
+
+def _place(entry: Entry) -> tuple[object, ...]:
+    scores = [score(f) for f in entry.findings]
+    return entry.clear, max(scores, default=0.0), sum(scores), entry.editor
+
+
+def _worst(finding: Finding | None, factors: Sequence[Factor]) -> tuple[Cell, Cell]:
+    """Format a finding as two cells: its number and its subject."""
+    if finding is None:
+        return Number(None, "points"), "none shown"
+    what = _about(finding)
+    if isinstance(finding.group, Mapping) and finding.group:
+        what += f", {group_in_words(finding.group, factors)}"
+    rater = "" if finding.rater in (None, ENSEMBLE) else f", measured by {finding.rater}"
+    return Number(finding.value, "points", finding.low, finding.high, finding.n), f"{what}{rater} ({finding.level})"
+
+
+def _about(finding: Finding) -> str:
+    measure = Measure(finding.measure or "")
+    if measure.name in TWO_SIDED:
+        above, below = TWO_SIDED[measure.name]
+        return f"{display_name(above)} minus {display_name(below).lower()}"
+    return display_name(measure.name)
+
+
+def _entries(results: Results) -> list[Entry]:
+    measures = measures_of(results.factors)
+    return [
+        Entry(
+            editor=editor,
+            study=results.title,
+            prompts=tuple(results.prompts.values()),
+            numbers=tuple(results.find(m.measure, editor=editor, group=m.group) for m in measures),
+            shift=_worst_of(results, editor, "shift"),
+            gap=_worst_of(results, editor, "gap"),
+            simulated=results.simulated,
+        )
+        for editor in results.editors
+    ]
+
+
+def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:
+    """Return the worst finding of a kind about an editor's diagnosis; None if there is none."""
+    candidates = [
+        f for f in results.findings if (f.editor, f.kind) == (editor, kind) and f.condition == ConditionKind.BASELINE
+    ]
+    return max((f for f in candidates if not is_none(f)), key=score, default=None)
+
+
+def _ranks(entries: Sequence[Entry]) -> list[str]:
+    """Return the range of ranks of each entry, from how many are better and worse."""
+    ranges = []
+    for entry in entries:
+        better = sum(_better(other, entry) for other in entries if other is not entry)
+        worse = sum(_better(entry, other) for other in entries if other is not entry)
+        first, last = better + 1, len(entries) - worse
+        ranges.append(f"{first}" if first == last else f"{first}–{last}")
+    return ranges
+
+
+def _better(one: Entry, other: Entry) -> bool:
+    """Return whether the first is better than the second, without a tie."""
+    if one.clear != other.clear:
+        return other.clear
+    return one.reach[1] < other.reach[0]

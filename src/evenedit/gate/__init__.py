@@ -1,0 +1,1 @@
+"""Decide pass, fail or undecided from results."""

@@ -1,0 +1,359 @@
+"""Pass, fail or undecided for continuous integration, from intervals rather than from point values.
+
+    gap.race_change[race] <= 0.05         highest minus lowest race-change rate over the levels of a factor
+    rate.soft_erasure <= 0.10             a rate over everybody
+    rate.skin_lighter[race=Black] <= 0.1  a rate of one group; several labels: [race=Black,gender=Female]
+    trend.skin_lighter[monk] <= 0.01      the change of a rate per level of an ordered factor
+    mean.edit_success >= 4                a mean
+    delta.race_drift:feature <= 0         a mitigation arm against its baseline
+    shift.skin_tone <= 0.05               share lighter minus share darker; the other side: shift.skin_tone >= -0.05
+    shift.skin_tone within 0.05           both sides at once: the whole interval lies between -0.05 and 0.05
+    gap.skin_lighter[race] is even        within the margin of the study file ([findings] margin)
+    no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap
+
+The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
+limit passes where the whole interval is at or below it, fails where the whole interval is above it, and is undecided
+where the limit is inside: then more faces, prompts or seeds are needed, not another threshold. A rule on findings
+fails where there is such a finding, and is undecided where the design cannot answer. A rule that no editor has an
+estimate for is a mistake of the command, not an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from math import isnan
+from typing import get_args
+from xml.etree import ElementTree as ET
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import ConditionKind, Estimate
+from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.report.text.findings import numbered
+from evenedit.results.finding import Finding, FindingKind, within
+from evenedit.results.results import Results
+
+_FORM = re.compile(
+    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
+    r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
+)
+_FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
+_MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"measured_{r}" for r in DEFAULT_RATES))
+MOST_FINDINGS = 10
+"""Findings in the summary for a pull request."""
+MOST_NAMED = 12
+"""Measures that an error names."""
+
+
+class GateAnswer(StrEnum):
+    """The answer to a rule."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+
+
+EXIT = {GateAnswer.PASS: 0, GateAnswer.FAIL: 1, GateAnswer.UNDECIDED: 3}
+"""Exit codes; 2 means that the command was used wrongly, as everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One limit on one measure."""
+
+    text: str
+    measure: Measure
+    group: tuple[tuple[str, str], ...]
+    """Labels that select a group; (factor, "*") for a gap or trend."""
+    experiment: str
+    condition: str
+    upper: bool
+    """Whether the limit is an upper one."""
+    strict: bool
+    limit: float
+    """NaN for the study's own margin."""
+    within: bool = False
+    """Whether the interval must lie within ± the limit."""
+
+    @classmethod
+    def parse(cls, text: str, factors: Sequence[Factor] = FACTORS) -> Rule:
+        """Read a rule as people write it; its groups are of these factors."""
+        match = _FORM.fullmatch(text.strip())
+        if match is None:
+            example = f"gap.race_change[{factors[0].name}] <= 0.05"
+            raise EvenEditError(f"rule '{text}' is not understood; write e.g. '{example}'")
+        measure, arm = Measure(match["measure"]), match["arm"]
+        kind, name = measure.kind, measure.name
+        known = _known(kind)
+        if name not in known:
+            raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
+        group = _group(text, measure, match["factor"], match["group"], factors)
+        mitigated = kind == MeasureKind.DELTA or arm is not None
+        sign = "within" if match["even"] else match["sign"]
+        if sign == "within" and kind not in (MeasureKind.GAP, MeasureKind.SHIFT, MeasureKind.RATE, MeasureKind.DELTA):
+            raise EvenEditError(f"rule '{text}': a gap, shift, rate or delta can be even, a {kind} cannot")
+        return cls(
+            text.strip(),
+            measure,
+            tuple(sorted(group.items())),
+            "mitigation" if mitigated else "diagnosis",
+            arm or (ConditionKind.FEATURE if mitigated else ConditionKind.BASELINE),
+            upper=sign[0] == "<",
+            strict=len(sign) == 1,
+            limit=float(match["limit"] or "nan"),
+            within=sign == "within",
+        )
+
+    def judge(self, e: Estimate | None) -> tuple[GateAnswer, str]:
+        """Return the answer for an estimate, and the estimate in words or the reason why there is none."""
+        if e is None or e.value is None:
+            return GateAnswer.UNDECIDED, "there is no such estimate in the data"
+        if e.low is None or e.high is None:
+            return GateAnswer.UNDECIDED, f"{e.value:.4g} without an interval ({e.method})"
+        evidence = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
+        if e.method.startswith("people rated "):
+            evidence += f" ({e.method})"
+        if self.within:
+            if within(e.low, e.high, self.limit):
+                return GateAnswer.PASS, f"{evidence}: even within ±{self.limit:g}"
+            if e.low > self.limit or e.high < -self.limit:
+                return GateAnswer.FAIL, evidence
+            return GateAnswer.UNDECIDED, f"{evidence}: the interval reaches beyond ±{self.limit:g}"
+        inner, outer = (e.high, e.low) if self.upper else (e.low, e.high)
+        if self._meets(inner):
+            return GateAnswer.PASS, evidence
+        if not self._meets(outer):
+            return GateAnswer.FAIL, evidence
+        return GateAnswer.UNDECIDED, f"{evidence}: the limit is inside the interval"
+
+    def _meets(self, value: float) -> bool:
+        if value == self.limit:
+            return not self.strict
+        return (value < self.limit) == self.upper
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOutcome:
+    """One rule for one editor."""
+
+    rule: str
+    editor: str
+    answer: GateAnswer
+    evidence: str
+    """The estimate with its interval, or the reason why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRule:
+    """That there be no finding of some level, and of one kind where it is named."""
+
+    text: str
+    levels: tuple[str, ...]
+    kind: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> FindingRule | None:
+        """Read a rule on findings; None where it is another one."""
+        match = _FINDINGS.fullmatch(" ".join(text.split()))
+        if match is None:
+            return None
+        kinds = get_args(FindingKind)
+        if match["kind"] is not None and match["kind"] not in kinds:
+            raise EvenEditError(f"rule '{text}': there is no kind '{match['kind']}'; use {', '.join(kinds)}")
+        return cls(text.strip(), tuple(match["levels"].split(" or ")), match["kind"])
+
+    def judge(self, findings: Sequence[Finding], editor: str) -> tuple[GateAnswer, str]:
+        """Return the answer for an editor, and the worst finding or why the design cannot tell."""
+        candidates = [f for f in findings if f.editor == editor and (self.kind is None or f.kind == self.kind)]
+        bad = [f for f in candidates if f.level in self.levels]
+        if bad:
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            return GateAnswer.FAIL, f"{bad[0].text}{more}"
+        cannot = [f for f in findings if f.kind == "design" and f.level == "cannot_tell"]
+        cannot = [f for f in cannot if self.kind in (None, "design") or (f.factor is not None) == (self.kind == "gap")]
+        if cannot:
+            return GateAnswer.UNDECIDED, cannot[0].text
+        return GateAnswer.PASS, f"no such finding among {len(candidates)}"
+
+
+def parse_rule(text: str, factors: Sequence[Factor] = FACTORS) -> Rule | FindingRule:
+    """Read a rule of either sort."""
+    return FindingRule.parse(text) or Rule.parse(text, factors)
+
+
+def _known(kind: str) -> list[str]:
+    """Return the names that a measure of this kind accepts."""
+    if kind in (MeasureKind.MEAN, MeasureKind.DELTA):
+        return [*AXES, "aging_accuracy"]
+    if kind == MeasureKind.SHIFT:
+        return [*TWO_SIDED, *ONE_SIDED]
+    return [*DEFAULT_RATES, *_MORE_RATES]
+
+
+def _group(
+    rule: str, measure: Measure, dotted: str | None, bracketed: str | None, factors: Sequence[Factor]
+) -> dict[str, str]:
+    """Return the group of a rule: {factor: "*"} for a gap or trend, labels otherwise."""
+    names = [f.name for f in factors]
+    if measure.kind not in (MeasureKind.GAP, MeasureKind.TREND):
+        if dotted:
+            example = f"[{names[0]}={factors[0].codes[0]}]"
+            raise EvenEditError(f"rule '{rule}': only a gap is over a factor; a group is written {example}")
+        return dict(_labels(rule, bracketed or "", factors))
+    over = [name for name in (dotted, bracketed and bracketed.strip()) if name]
+    if len(over) != 1 or over[0] not in names:
+        example = f"{measure}[{names[0]}]"
+        raise EvenEditError(f"rule '{rule}': a {measure.kind} is over one of {', '.join(names)}, e.g. {example}")
+    return {over[0]: "*"}
+
+
+def _labels(rule: str, text: str, factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
+    names = [f.name for f in factors]
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in names:
+            example = ",".join(f"{f.name}={f.codes[0]}" for f in factors[:2])
+            raise EvenEditError(
+                f"rule '{rule}': '{part}' names no group; the factors are {', '.join(names)}: write e.g. [{example}]"
+            )
+        yield name, level_code(name, value, factors)
+
+
+def check(results: Results, rules: Sequence[Rule | FindingRule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
+    """Return the outcome of every rule for every editor, or for the editors named."""
+    chosen = editors_of(results, editors)
+    if not rules:
+        example = f"gap.race_change[{results.factors[0].name}] <= 0.05"
+        raise EvenEditError(f"name at least one rule, e.g. --rule '{example}'")
+    rules = [_with_margin(rule, results) if isinstance(rule, Rule) else rule for rule in rules]
+    estimates = {rule.text: _estimates(results, rule, chosen) for rule in rules if isinstance(rule, Rule)}
+    outcomes = []
+    for editor in chosen:
+        for rule in rules:
+            if isinstance(rule, Rule):
+                outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(estimates[rule.text][editor])))
+            elif not results.findings:
+                raise EvenEditError(f"rule '{rule.text}': these results have no findings to decide it by")
+            else:
+                outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(results.findings, editor)))
+    return outcomes
+
+
+def _with_margin(rule: Rule, results: Results) -> Rule:
+    """Set the study's margin on a rule that tests evenness."""
+    if not isnan(rule.limit):
+        return rule
+    margin = results.rules.get("margin")
+    if margin is None:
+        raise EvenEditError(
+            f"rule '{rule.text}': the study says no margin; add 'margin = 0.05' to [findings] of its study.toml and "
+            f"report again, or write e.g. '{rule.measure} within 0.05'"
+        )
+    return replace(rule, limit=float(margin))
+
+
+def editors_of(results: Results, editors: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the editors that are asked about: all, or those named."""
+    for name in editors:
+        if name not in results.editors:
+            known = ", ".join(results.editors) or "none"
+            raise EvenEditError(f"there is no editor '{name}' in the results; found: {known}")
+    return tuple(editors) or results.editors
+
+
+def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str, Estimate | None]:
+    """Return each editor's estimate for a rule; raise if no editor has one."""
+    look = partial(results.find, experiment=rule.experiment, condition=rule.condition, group=dict(rule.group))
+    measures = [rule.measure]
+    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in ONE_SIDED:
+        measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
+    estimates: dict[str, Estimate | None] = {}
+    for editor in editors:
+        each = [look(measure, editor=editor) for measure in measures]
+        first = next((e for e in each if e is not None and e.value is not None), None)
+        estimates[editor] = None if first is None else _with_people(results, first)
+    if not any(e is not None for e in estimates.values()):
+        raise EvenEditError(f"rule '{rule.text}': no editor has such an estimate; {_there_is(results, rule)}")
+    return estimates
+
+
+def _with_people(results: Results, e: Estimate) -> Estimate:
+    """Return the estimate from judges and people if people rated enough, else the judges' estimate."""
+    for p in results.powered:
+        same = (p.measure, p.experiment, p.condition, p.editor) == (e.measure, e.experiment, e.condition, e.editor)
+        if same and p.low is not None and dict(p.group) == dict(e.group):
+            interval = "" if e.low is None or e.high is None else f" [{e.low:.4g}, {e.high:.4g}]"
+            how = f"people rated {p.labelled:,} of these edits; judges alone: {e.value:.4g}{interval}"
+            return replace(e, value=p.value, low=p.low, high=p.high, method=how)
+    return e
+
+
+def _there_is(results: Results, rule: Rule) -> str:
+    """Describe what the results have instead: groups of the same measure, or measures."""
+    every = [
+        e for e in (*results.estimates, *(e for m in results.measured for e in m.estimates)) if e.value is not None
+    ]
+    estimates = [
+        e for e in every if e.editor is not None and (e.experiment, e.condition) == (rule.experiment, rule.condition)
+    ]
+    if not estimates:
+        arms = dict.fromkeys(f"{e.experiment}:{e.condition}" for e in every)
+        return f"there is no {rule.experiment}:{rule.condition}, only {', '.join(arms) or 'nothing'}"
+    groups = dict.fromkeys(
+        ",".join(f"{k}={v}" if v != "*" else k for k, v in e.group.items()) or "everybody"
+        for e in estimates
+        if e.measure == rule.measure
+    )
+    if groups:
+        return f"there is {rule.measure} of: {_shorten(list(groups))}"
+    same = dict.fromkeys(e.measure for e in estimates if Measure(e.measure).kind == rule.measure.kind)
+    return f"there are: {_shorten(list(same or dict.fromkeys(e.measure for e in estimates)))}"
+
+
+def _shorten(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def overall(outcomes: Sequence[RuleOutcome]) -> GateAnswer:
+    """Return fail if any rule fails, else undecided if any is undecided, else pass."""
+    answers = {f.answer for f in outcomes}
+    return next((a for a in (GateAnswer.FAIL, GateAnswer.UNDECIDED) if a in answers), GateAnswer.PASS)
+
+
+def markdown(outcomes: Sequence[RuleOutcome], simulated: bool, findings: Sequence[Finding] = ()) -> str:
+    """Format the outcomes and findings for a pull request."""
+    mark = " (SIMULATED data)" if simulated else ""
+    lines = [
+        f"### EvenEdit gate: {overall(outcomes)}{mark}",
+        "",
+        "| editor | rule | answer | estimate |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {f.editor} | `{f.rule}` | **{f.answer}** | {f.evidence} |" for f in outcomes]
+    lines += ["", "Undecided: the limit is inside the interval, so the data cannot decide. It is not a pass."]
+    if findings:
+        lines += ["", "#### Findings, worst first", "", *numbered(findings, MOST_FINDINGS)]
+    return "\n".join(lines) + "\n"
+
+
+def junit(outcomes: Sequence[RuleOutcome], simulated: bool) -> bytes:
+    """Format the outcomes as JUnit XML: a failed rule is a failure, an undecided one an error."""
+    suite = ET.Element(
+        "testsuite",
+        name="evenedit gate" + (" (SIMULATED data)" if simulated else ""),
+        tests=str(len(outcomes)),
+        failures=str(sum(f.answer is GateAnswer.FAIL for f in outcomes)),
+        errors=str(sum(f.answer is GateAnswer.UNDECIDED for f in outcomes)),
+    )
+    for f in outcomes:
+        case = ET.SubElement(suite, "testcase", classname=f.editor, name=f.rule)
+        if f.answer is not GateAnswer.PASS:
+            kind = "failure" if f.answer is GateAnswer.FAIL else "error"
+            ET.SubElement(case, kind, message=f"{f.answer}: {f.evidence}")
+        ET.SubElement(case, "system-out").text = f.evidence
+    return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))

@@ -1,0 +1,1 @@
+"""Read and write tables and studies of other formats."""

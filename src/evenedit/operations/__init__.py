@@ -1,0 +1,1 @@
+"""Plan, watch and maintain a study, and check its judges."""

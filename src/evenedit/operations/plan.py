@@ -1,0 +1,328 @@
+"""The plan of a run, made before anything is edited: counts, hours, disk space, memory and money."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from evenedit.core import plugins
+from evenedit.core.progress import Progress
+from evenedit.core.records import Edit, Experiment, Outcome, Request, Source, Status
+from evenedit.design import requests as design
+from evenedit.design.assignments import Assignment
+from evenedit.design.study_design import RATED_FIRST
+from evenedit.judges.batch_jobs import takes_batches
+from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
+from evenedit.operations.memory import Machine, memory_note
+from evenedit.protocol import Factor
+from evenedit.providers.prices import Prices
+from evenedit.run.models_in_use import model_notices, price_notices
+from evenedit.stats.power.gaps import Design
+from evenedit.stats.power.recommendation import EFFECT, DesignPower, design_power
+from evenedit.study.context import StudyContext
+
+SIZED = 16
+"""Pictures whose size is looked up to estimate that of the others."""
+POWER_STEPS = 11
+"""The gaps that the power simulation tries, the shifts, and a design that is recommended."""
+LABELS = 500
+"""Edits that people rate, where the study has no survey that says."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditorLine:
+    """The edits of one editor under one condition."""
+
+    experiment: str
+    condition: str
+    editor: str
+    edits: int
+    done: int
+    seconds: float | None
+    """Time that the remaining edits take at the speed measured so far; None before the first edit."""
+    usd: float | None
+    """Price of the remaining edits; 0 for an editor that costs nothing, None where the price is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """The calls of one judge."""
+
+    judge: str
+    calls: int
+    """Calls that are still to be made."""
+    tokens: tuple[float, float] | None
+    """Tokens sent and received in one call; None for a judge that uses none."""
+    measured: bool
+    """Whether the tokens were counted in stored replies; otherwise the price file assumes them."""
+    usd: float | None
+    """Price of the remaining calls, made one by one; None where it is not known."""
+    usd_batch: float | None
+    """Price of the remaining calls by batch job; None where the provider has none or the price is not known."""
+    batch: bool
+    """Whether the provider takes batch jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """Every edit, call and rating of a study, done or not."""
+
+    sources: int
+    prompts: int
+    lines: tuple[EditorLine, ...]
+    judges: tuple[JudgeLine, ...]
+    extractors: tuple[JudgeLine, ...]
+    """The descriptions of portraits that feature prompts need, one call each unless one must be asked for again."""
+    judge_calls: int
+    judge_calls_done: int
+    human_ratings: int
+    disk: float | None
+    """Bytes that the remaining pictures will take; None before the first one."""
+    prices_of: str
+    """Date of the price file."""
+    notes: tuple[str, ...]
+
+    @property
+    def edits(self) -> int:
+        """All edits, done or not."""
+        return sum(line.edits for line in self.lines)
+
+    @property
+    def usd(self) -> float | None:
+        """The price of all that is left, calls made one by one; None where a part of it is not known."""
+        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in (*self.judges, *self.extractors))]
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    def __str__(self) -> str:
+        return "\n".join(_described(self))
+
+
+def _described(plan: RunPlan) -> Iterator[str]:
+    yield f"{plan.sources} portraits, {plan.prompts} diagnostic prompts, {plan.edits:,} edits\n"
+    yield f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
+    for line in plan.lines:
+        left = "not timed" if line.seconds is None else duration(line.seconds)
+        what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
+        yield f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{_price(line.usd):>12}"
+    yield f"\njudge calls: {plan.judge_calls:,} ({plan.judge_calls_done:,} done)"
+    if plan.judges or plan.extractors:
+        yield f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}"
+    for judge in (*plan.extractors, *plan.judges):
+        tokens = "none"
+        if judge.tokens:
+            tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
+        batch = _price(judge.usd_batch) if judge.batch else "–"
+        yield f"{judge.judge:40}{judge.calls:>11,}{tokens:>38}{_price(judge.usd):>11}{batch:>11}"
+    if plan.human_ratings:
+        yield f"ratings by people: {plan.human_ratings:,}"
+    disk = "not measured; try --probe 1" if plan.disk is None else f"{plan.disk / 1e9:.2f} GB"
+    yield f"disk for the pictures still to come: {disk}"
+    yield f"prices of {plan.prices_of}; check them before you spend"
+    yield from (f"note: {note}" for note in plan.notes)
+
+
+def _price(usd: float | None) -> str:
+    return "not known" if usd is None else f"{usd:,.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine | None = None) -> RunPlan:
+    """Return the plan of a study without editing, rating or spending anything.
+
+    `machine` is the one that it is planned for; by default the one here.
+    """
+    file, store = study.file, study.store
+    sources = study.design.preview_sources()
+    requests = _all_requests(study, sources)
+    edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
+    charges = Prices.load(prices)
+    lines = tuple(_lines(study, requests, edits, charges))
+    assigned, survey = study.design.assignments(requests, study.design.judges()), file.sections.survey
+    wanted = {r.id for r in requests}
+    pictures = [e.image for e in edits.values() if e.image][:SIZED]
+    sizes = [store.images.size(sha256) for sha256 in store.images.present(pictures)]
+    left = sum(line.edits - line.done for line in lines)
+    return RunPlan(
+        len(sources),
+        len(file.prompts),
+        lines,
+        tuple(_judge_lines(study, assigned, charges)),
+        tuple(_extractor_lines(study, requests, charges)),
+        len(assigned),
+        sum(
+            ident in wanted
+            for rater, revision in {(s.rater.id, s.revision) for s in assigned}
+            for ident in store.answered(rater, revision)
+        ),
+        survey.cases * survey.raters_per_item if survey else 0,
+        mean(sizes) * left if sizes else None,
+        charges.date,
+        tuple(_notes(study, charges, requests, machine or Machine.current())),
+    )
+
+
+def _all_requests(study: StudyContext, sources: Mapping[str, Source]) -> list[Request]:
+    """Return every request, including those of the mitigation once its feature prompts exist."""
+    file, requests = study.file, study.design.planned(sources)
+    section = file.sections.experiments.mitigation
+    if section is None:
+        return requests
+    baseline = design.diagnosis(file, sources)
+    if section.choose in RATED_FIRST and not study.store.cases(RATED_FIRST[section.choose]):
+        # the cases are not known yet, only how many there will be
+        cases = study.design.cases("mitigation", baseline, sources, section.cases)
+    else:
+        cases = study.design.mitigation_cases(baseline, sources)
+    described = study.design.feature_texts(section)
+    waiting = [case for case in cases if case.source_ids[0] not in described]
+    return [*requests, *design.mitigation(file, waiting, dict.fromkeys(sources, ""))]
+
+
+def design_of(study: StudyContext) -> Design | None:
+    """Return the diagnosis as the power simulation reads it; None where the main factor has fewer than two levels."""
+    file, sources = study.file, study.design.preview_sources()
+    portraits = _portraits(sources, file.factors[0])
+    if file.sections.experiments.diagnosis is None or len(portraits) < 2:
+        return None
+    rates = len(file.rates) + 1  # and refusals
+    return Design(
+        faces=tuple(portraits.values()),
+        prompts=len(file.prompts),
+        seeds=min((len(e.seeds) for e in file.editors("diagnosis")), default=1),
+        raters=max(1, len(file.sections.judges)),
+        tests=rates * sum(len(_portraits(sources, factor)) > 1 for factor in file.factors),
+    )
+
+
+def _portraits(sources: Mapping[str, Source], factor: Factor) -> Counter[str]:
+    """Count portraits by level of a factor; a portrait without a label is not counted."""
+    labels = (source.attributes.get(factor.name, "") for source in sources.values())
+    return Counter(label for label in labels if label)
+
+
+def simulate_power(study: StudyContext, design: Design, effect: float = EFFECT) -> DesignPower:
+    """Return what 80 of 100 such studies detect or rule out, and what design and labels would do."""
+    survey, margin = study.file.sections.survey, study.file.sections.findings.margin
+    with Progress("simulating studies", POWER_STEPS) as progress:
+        labels = survey.cases if survey else LABELS
+        return design_power(design, effect=effect, margin=margin, labels=labels, step=progress.advance)
+
+
+def probe(study: StudyContext, count: int) -> None:
+    """Make `count` edits with every editor, stored like all others, so that the plan knows how long one takes."""
+    runner = study.runner()
+    with study.store.locked():
+        run_id = study.store.start_run({"probe": count})
+        sources = runner.load_sources()
+        requests = runner.request(sources)
+        for section in study.file.sections.editors:
+            runner.edit([r for r in requests if r.editor == section.id][:count], sources, run_id)
+        study.store.finish_run(run_id)
+
+
+def _lines(study: StudyContext, requests: list[Request], edits: dict[str, Edit], charges: Prices) -> list[EditorLine]:
+    executor = study.file.sections.executor
+    sections = {e.id: e for e in study.file.sections.editors}
+    seconds: dict[str, list[float]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Request]] = defaultdict(list)
+    for request in requests:
+        groups[request.experiment.value, str(request.condition), request.editor].append(request)
+        if request.id in edits:
+            seconds[request.editor].append(edits[request.id].seconds)
+    lines = []
+    for (experiment, condition, editor), members in groups.items():
+        done = sum(r.id in edits for r in members)
+        left = len(members) - done
+        speed = mean(seconds[editor]) if seconds[editor] else None
+        price = charges.edit(sections[editor].plugin, sections[editor].settings)
+        lines.append(
+            EditorLine(
+                experiment,
+                condition,
+                editor,
+                len(members),
+                done,
+                None if speed is None else speed * left / (executor.processes or executor.workers),
+                None if price is None else price * left,
+            )
+        )
+    return lines
+
+
+def _judge_lines(study: StudyContext, assigned: Sequence[Assignment], charges: Prices) -> list[JudgeLine]:
+    store, lines = study.store, []
+    for section, rater in zip(study.file.sections.judges, study.design.judges(), strict=True):
+        assignments = [s for s in assigned if s.rater.id == rater.id]
+        answered = {revision: store.answered(rater.id, revision) for revision in {s.revision for s in assignments}}
+        left = sum(answered[s.revision].get(s.request.id, Status.FAILED) is Status.FAILED for s in assignments)
+        remote = plugins.is_remote("judges", section.kind)
+        measured = store.tokens(rater.id)
+        tokens = (measured or charges.assumed) if remote else None
+        prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
+        usd, usd_batch = (
+            None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
+            for price in prices
+        )
+        jobs = takes_batches(rater.judge)
+        lines.append(JudgeLine(rater.id, left, tokens, measured is not None, usd, usd_batch if jobs else None, jobs))
+    return lines
+
+
+def _extractor_lines(study: StudyContext, requests: Sequence[Request], charges: Prices) -> Iterator[JudgeLine]:
+    """Return, per extractor that calls a model, the mitigation portraits not described yet."""
+    section = study.file.sections.experiments.mitigation
+    wanted = {r.source_ids[0] for r in requests if r.experiment is Experiment.MITIGATION}
+    for plugged in section.extractors if section else ():
+        extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+        if isinstance(extractor, VLMExtractor):
+            known = study.store.features(extractor_id(plugged.kind, plugged.settings))
+            left = len(wanted - known.keys())
+            price = charges.describing(plugged.settings)
+            usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
+            yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
+
+
+def _notes(study: StudyContext, charges: Prices, requests: Sequence[Request], machine: Machine) -> list[str]:
+    file = study.file
+    notes = [*model_notices(file, charges), *price_notices(file, charges)]
+    for editor in file.sections.editors:
+        instructions = len({r.instruction for r in requests if r.editor == editor.id})
+        memory = memory_note(editor.plugin, file.located(editor.settings), machine, instructions)
+        if memory:
+            notes.append(f"{editor.id} {memory[1]}")
+        if (
+            plugins.is_remote("editors", editor.plugin)
+            and not plugins.takes_seed(editor.plugin)
+            and len(editor.seeds) > 1
+        ):
+            notes.append(f"{editor.id} takes no seed: several seeds are repeats, not reproducible draws")
+    if file.sections.experiments.stereotype:
+        able = {e.id for e in file.editors("stereotype")}
+        left_out = ", ".join(e.id for e in file.sections.editors if e.id not in able)
+        if left_out:
+            notes.append(f"not in the stereotype experiment (one input image, or so configured): {left_out}")
+    section = file.sections.experiments.mitigation
+    if section and section.choose == "drift":
+        notes.append(
+            f"the mitigation cases are chosen among edits with observed drift once the diagnosis is rated: "
+            f"at most {section.cases:,}, fewer if fewer drift"
+        )
+    if section and section.choose == "priority":
+        notes.append("the mitigation cases are chosen by the judges' scores, once the diagnosis is rated")
+    if section and not file.placebo:
+        notes.append("no placebo arm: improvement cannot be distinguished from regression to the mean")
+    if file.sections.judges and not any(file.blind(j) for j in file.sections.judges):
+        notes.append("judges are shown the labels (published preset); in a default study they are blind to them")
+    if not file.sections.judges:
+        contents = "the measurements of instruments" if file.sections.instruments else "pictures and counts"
+        notes.append(f"no judge: the report will show {contents}, no scores")
+    return notes

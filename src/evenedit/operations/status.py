@@ -1,0 +1,120 @@
+"""The progress of a study and its failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from evenedit.cases.review_queue import ReviewQueue
+from evenedit.core.records import Outcome, Status, is_simulated
+from evenedit.run.reasons import grouped
+from evenedit.run.summary import replies
+from evenedit.study.context import StudyContext
+from evenedit.survey.answers import PeopleRatings
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStatus:
+    """How far a study is. Printed, it is a line for the state of each stage."""
+
+    planned: int
+    """Edits that the study plans, as far as it can plan them yet."""
+    outcomes: Mapping[str, int]
+    """How many of them were edited, refused or failed."""
+    lines: tuple[str, ...]
+    rated: int = 0
+    """Ratings by judges that have ended, however, but for failures."""
+    unrated: int = 0
+    """Ratings of edits that were made that are still to come, failed ones included."""
+
+    @property
+    def ended(self) -> int:
+        """Edits that were made or refused."""
+        return self.outcomes["edited"] + self.outcomes["refused"]
+
+    @property
+    def left(self) -> int:
+        """Edits that are still to be made, failed ones included."""
+        return self.planned - self.ended
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def status_of(study: StudyContext, *, review: bool = True) -> StudyStatus:
+    """Return how far a study is; without `review`, which reads every rating, it takes less time."""
+    sources = study.store.sources()
+    requests = study.design.planned(sources) if sources else []
+    edits = study.store.edits()
+    outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
+    assigned = study.design.assignments(requests, study.design.judges())
+    open_ = [status in (None, Status.FAILED) for _, status in replies(study.store, assigned)]
+    missing = len(requests) - outcomes[Outcome.EDITED] - outcomes[Outcome.REFUSED]
+    to_do = [f"{count:,} {what}" for count, what in ((missing, "edits"), (sum(open_), "ratings")) if count]
+    last = (f"{' and '.join(to_do)} to do. Try: evenedit run {study.file.folder}",) if to_do else ()
+    lines = (*_lines(study, review), *last)
+    return StudyStatus(
+        len(requests), {o.value: outcomes[o] for o in Outcome}, lines, len(open_) - sum(open_), sum(open_)
+    )
+
+
+def _lines(study: StudyContext, review: bool) -> Iterator[str]:
+    """Yield one line for the state of each stage."""
+    store = study.store
+    sources = store.sources()
+    yield f"study: {study.file.sections.study.title} ({len(store.runs())} runs)"
+    if not sources:
+        yield f"not started. Try: evenedit run {study.file.folder}"
+        return
+    requests = study.design.planned(sources)
+    edits = store.edits()
+    wanted = [edits[r.id] for r in requests if r.id in edits]
+    outcomes = Counter(e.outcome for e in wanted)
+    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
+    yield f"edits: {len(wanted):,} of {len(requests):,} ({counts})"
+    for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
+        yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
+    edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
+    for rater in study.design.judges():
+        answers = store.answered(rater.id, rater.revision)
+        states = Counter(state for ident, state in answers.items() if ident in edited)
+        counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
+        yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+        failures = store.failures(rater.id, rater.revision)
+        yield from _reasons("failed", Counter(reason for ident, reason in failures.items() if ident in edited))
+        ways = Counter(call.via for call in store.calls(rater.id, rater.revision))
+        if ways["cache"] or ways["batch"]:
+            yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
+    for job in store.open_jobs():
+        since = f"{job.created:%Y-%m-%d %H:%M} UTC"
+        yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
+    for instrument in study.design.instruments(sources).raters:
+        answers = store.answered(instrument.id, instrument.revision)
+        states = Counter(state for ident, state in answers.items() if ident in edited)
+        unreadable = states[Status.UNPARSEABLE]
+        yield f"instrument {instrument.id}: {sum(states.values()):,} measured ({unreadable:,} unreadable)"
+    people = PeopleRatings(study.file)
+    if people.raters:
+        mark = " (SIMULATED)" if all(map(is_simulated, people.raters)) else ""
+        rated = {(rating.rater, rating.request_id) for rating in people.ratings()}
+        yield f"people{mark}: {len(people.raters):,}, who rated {len(rated):,} edits"
+    if review and study.file.sections.judges and edited:
+        yield from _review(study)
+
+
+def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:
+    """Count how often each reason occurs, merging similar ones."""
+    for reason, count in grouped(reasons):
+        yield f"  {how}: {count:,} × {reason}"
+
+
+def _review(study: StudyContext) -> Iterator[str]:
+    """Describe the waiting and settled cases of the review queue."""
+    section, standing = study.file.sections.ensemble, ReviewQueue(study).standing()
+    yield (
+        f"review: {standing.waiting:,} cases wait ({standing.disputed:,} disputed, {standing.high:,} high priority), "
+        f"{standing.done:,} settled by {standing.reviewers:,} reviewers (review = {section.review})"
+    )
+    if standing.half or standing.third:
+        yield f"  {standing.half:,} wait for the second reviewer, {standing.third:,} for a third review"

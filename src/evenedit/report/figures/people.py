@@ -1,0 +1,101 @@
+"""Figure 6 of the paper: people's ratings."""
+
+from __future__ import annotations
+
+from evenedit.core.records import ConditionKind
+from evenedit.report.figures.base import BLUE, FAINT, VERMILLION, Drawing, dot, new_figure, query_of
+from evenedit.report.figures.inline import tip as tip_id
+from evenedit.report.render.agreement_rows import AgreementRows, axis_name, number
+from evenedit.report.render.index import Index, display_name, interval_excludes
+from evenedit.report.render.table import format_number
+from evenedit.results.results import Agreement
+
+ARMS = (ConditionKind.FEATURE, ConditionKind.PLACEBO)
+DELTAS = ("edit_success", "race_drift", "gender_drift", "skin_tone.distance", "age_drift.distance")
+"""The axes of figure 6 (b): edit success, which a feature prompt should keep, and the changes it should lessen."""
+
+
+def skin_tone_and_deltas(index: Index) -> Drawing | None:
+    """Figure 6 of the paper: people's skin-tone ratings by the main factor, and changes with the feature prompt."""
+    rows = AgreementRows.of(index.results)
+    codes = [code for code in index.main.codes if _skin_tone(index, rows, "mean_people", code)]
+    deltas = [
+        (axis, [(arm, a) for arm in ARMS if (a := rows.find("mean_delta", axis, arm)) is not None]) for axis in DELTAS
+    ]
+    deltas = [(axis, arms) for axis, arms in deltas if any(a.value is not None for _, a in arms)]
+    if not codes and not deltas:
+        return None
+    panels = [draw for draw in (codes and "skin", deltas and "delta") if draw]
+    height = 1.25 + 0.3 * max(len(codes), len(deltas))
+    alt: list[str] = []
+    with new_figure(8.6, height, bool(index.results.simulated)) as figure:
+        axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
+        if codes:
+            ax = axes.pop(0)
+            ax.axvline(3, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+            names = {code: index.group_name(index.main_group(code)) for code in codes}
+            for y, code in enumerate(codes):
+                for statistic, colour, shape, off in (
+                    ("mean_people", VERMILLION, "o", -0.12),
+                    ("mean_judges", FAINT, "D", 0.14),
+                ):
+                    a = _skin_tone(index, rows, statistic, code)
+                    if a is not None and a.value is not None:
+                        filled = statistic == "mean_people" and interval_excludes(a.low, a.high, 3)
+                        tip = _tip(index, names[code], a)
+                        dot(ax, y + off, a.value, a.low, a.high, colour, filled=filled, tip=tip, shape=shape)
+                        alt += [f"{names[code]} {a.value:.2f}."] if statistic == "mean_people" else []
+            ax.set_yticks(range(len(codes)), list(names.values()))
+            ax.set_ylim(len(codes) - 0.4, -0.6)
+            ax.grid(axis="x")
+            ax.set_title("(a) Skin tone, mean score\n3 = unchanged, above 3 = lighter")
+            ax.plot([], [], "o-", color=VERMILLION, label="people")
+            if any(_skin_tone(index, rows, "mean_judges", code) for code in codes):
+                ax.plot([], [], "D-", color=FAINT, markerfacecolor="none", label="judges, same outputs")
+        if deltas:
+            ax = axes.pop(0)
+            ax.axvline(0, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+            for y, (axis, arms) in enumerate(deltas):
+                for arm, a in arms:
+                    if a.value is not None:
+                        colour, off = (BLUE, -0.12) if arm is ConditionKind.FEATURE else (FAINT, 0.14)
+                        tip = _tip(index, f"{axis_name(axis)}, {display_name(arm).lower()}", a, signed=True)
+                        dot(
+                            ax,
+                            y + off,
+                            a.value,
+                            a.low,
+                            a.high,
+                            colour,
+                            filled=interval_excludes(a.low, a.high),
+                            tip=tip,
+                        )
+                        alt.append(
+                            f"{axis_name(axis)}, {display_name(arm).lower()}: {format_number(a.value, 'change')}."
+                        )
+            ax.set_yticks(range(len(deltas)), [axis_name(axis) for axis, _ in deltas])
+            ax.set_ylim(len(deltas) - 0.4, -0.6)
+            ax.grid(axis="x")
+            ax.set_title("(b) Mitigated minus baseline, mean score\nbelow 0 = lower score or less change")
+            for arm, colour in zip(ARMS, (BLUE, FAINT), strict=True):
+                if any(arm == other for _, arms in deltas for other, _ in arms):
+                    ax.plot([], [], "o-", color=colour, label=display_name(arm).lower())
+        figure.legend(loc="outside lower right", ncols=4, frameon=False)
+        return Drawing(
+            figure,
+            "figure6",
+            "People's ratings",
+            f"People's mean of each output, with {index.level} intervals, over all editors. Filled: the interval "
+            "excludes no change." + (" (b) over pairs of the same case." if deltas else ""),
+            "Dots with intervals. " + " ".join(alt),
+        )
+
+
+def _skin_tone(index: Index, rows: AgreementRows, statistic: str, code: str) -> Agreement | None:
+    return rows.find(statistic, "skin_tone", group=index.main_group(code))
+
+
+def _tip(index: Index, who: str, a: Agreement, *, signed: bool = False) -> str:
+    value = number(a, "change" if signed else "score")
+    text = f"{who}: {value.formatted} {value.interval}".rstrip() + f", {a.n_items:,} outputs"
+    return tip_id(text, query_of(index, value.cases))

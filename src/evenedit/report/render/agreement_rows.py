@@ -1,0 +1,96 @@
+"""The rows of agreement, found by their coordinates and shown as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from evenedit.core.records import ConditionKind
+from evenedit.protocol import AXES, QUESTIONS
+from evenedit.report.render.index import display_name
+from evenedit.report.render.selection import PEOPLE, Selection
+from evenedit.report.render.table import Number, Unit
+from evenedit.results.results import Agreement, Results
+
+COHORTS = {"all": "all ratings", "complete": "equally many per item"}
+"""The names of sets of people's ratings on the page."""
+AXIS_NAMES = {
+    "edit_success.label": "Edit applied (yes, partial, no)",
+    "gender_drift.label": "Gender changed (yes, no)",
+    "race_drift.label": "Race changed (yes, no)",
+    "preference": "Preference (mitigated, baseline, same)",
+    "stereotype": "Stereotype (followed, resisted, unclear)",
+    **{f"{q.id}.distance": f"{q.title}, distance from 3" for q in QUESTIONS.values() if q.sided == "two"},
+}
+"""Axes that are no question of the rubric, in words."""
+
+
+def axis_name(axis: str) -> str:
+    """Return the title of an axis."""
+    return AXIS_NAMES.get(axis, display_name(axis))
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRows:
+    """The rows of agreement by their coordinates."""
+
+    by_place: Mapping[tuple[object, ...], Agreement]
+
+    @classmethod
+    def of(cls, results: Results) -> AgreementRows:
+        """Collect the agreement rows of results."""
+        return cls({_key(a.statistic, a.axis, a.condition, a.editor, a.group, a.raters): a for a in results.agreement})
+
+    def find(
+        self,
+        statistic: str,
+        axis: str,
+        condition: str = ConditionKind.BASELINE,
+        editor: str | None = None,
+        group: Mapping[str, str] | None = None,
+        raters: str = "all",
+    ) -> Agreement | None:
+        """Return the row with exactly these coordinates."""
+        return self.by_place.get(_key(statistic, axis, condition, editor, group or {}, raters))
+
+    def places(self, statistic: str, *, raters: Iterable[str] = ("all",), grouped: bool = False) -> Iterator[Agreement]:
+        """Return the rows of one statistic by these raters, of groups or of everybody, in the order of the data."""
+        wanted = set(raters)
+        for row in self.by_place.values():
+            if row.statistic == statistic and row.raters in wanted and bool(row.group) == grouped:
+                yield row
+
+    def sibling(self, row: Agreement, statistic: str) -> Agreement | None:
+        """Another statistic at the place of a row."""
+        return self.find(statistic, row.axis, row.condition, row.editor, row.group, row.raters)
+
+    def number(self, row: Agreement, statistic: str, unit: Unit = "score") -> Number:
+        """Format a row as a number of a table."""
+        return number(self.sibling(row, statistic), unit)
+
+
+def number(row: Agreement | None, unit: Unit = "score") -> Number:
+    """Format a row as a number of a table."""
+    if row is None:
+        return Number(None, unit)
+    return Number(row.value, unit, row.low, row.high, row.n_items, cases=None if unit == "p" else cases_of(row))
+
+
+def cases_of(row: Agreement) -> Selection:
+    """Return the edits whose ratings are compared: those that people rated, or all if only judges are compared."""
+    mitigated = row.condition in (ConditionKind.FEATURE, ConditionKind.PLACEBO)
+    experiment = "stereotype" if row.axis == "stereotype" else "mitigation" if mitigated else "diagnosis"
+    people = row.raters in COHORTS or row.raters.endswith("|all")
+    group = {factor: code for factor, code in row.group.items() if code != "*"}
+    return Selection("", experiment, row.condition, row.editor, group, PEOPLE if people else None)
+
+
+def _key(
+    statistic: str, axis: str, condition: str, editor: str | None, group: Mapping[str, str], raters: str
+) -> tuple[object, ...]:
+    return statistic, axis, condition, editor, frozenset(group.items()), raters
+
+
+def axes_compared(rows: AgreementRows) -> list[str]:
+    """Return the questions on which judges and people are compared at the baseline."""
+    return [q for q in (*AXES, "aging_accuracy") if rows.find("weighted_kappa_quadratic", q) is not None]

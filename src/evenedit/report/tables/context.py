@@ -1,0 +1,132 @@
+"""What stands beside gaps and shifts: the editor's own noise, a second labelling, and other languages."""
+
+from __future__ import annotations
+
+from evenedit.core.records import Condition, ConditionKind, Experiment
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.report.render.index import POOLED, Index
+from evenedit.report.render.selection import Selection
+from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
+from evenedit.results.finding import ENSEMBLE
+from evenedit.results.sensitivities import EditorNoise
+
+
+def noise(index: Index) -> Table | None:
+    """Build the table of each editor's shifts beside those of its null edit and over seeds."""
+
+    def over(n: EditorNoise, condition: str) -> Selection:
+        rater = None if n.rater == ENSEMBLE else n.rater
+        return Selection(n.measure, Experiment.DIAGNOSIS.value, condition, n.editor, rater=rater)
+
+    rows = []
+    for n in index.results.noise:
+        unit: Unit = "points" if Measure(n.measure).name in TWO_SIDED else "share"
+        requested, null = over(n, ConditionKind.BASELINE), over(n, ConditionKind.FLOOR) if n.floor_n else None
+        value, low, high = (Number(x, unit, cases=requested) for x in (n.value, n.seed_low, n.seed_high))
+        floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=null)
+        name = Measure(n.measure).name
+        rows.append((n.editor, n.rater, name, value, floor, n.floor_n or None, n.seeds, low, high))
+    return table_of(
+        index,
+        "noise",
+        "What editors move by themselves",
+        "Each shift beside the same when the editor is asked to return the picture unchanged, and beside its lowest "
+        "and highest over seeds.",
+        (
+            text("editor", "Editor"),
+            text("rater", "Rated by"),
+            text("measure", "Measure"),
+            Column("value", "Over the prompts"),
+            Column("floor", "Null edit"),
+            Column("floor_n", "null edits"),
+            Column("seeds", "seeds"),
+            Column("seed_low", "Lowest over seeds"),
+            Column("seed_high", "Highest over seeds"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals.",),
+    )
+
+
+def second_labels(index: Index) -> Table | None:
+    """Build the table of every gap with the first and with the second labels."""
+    rows = []
+    for s in index.results.second_labels:
+        if Measure(s.measure).kind != MeasureKind.GAP or s.editor not in index.lines("diagnosis"):
+            continue
+        (factor,) = s.group
+        over = Selection(s.measure, Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, s.editor, s.group)
+        ends = ("", "") if s.highest is None or s.lowest is None else (
+            index.level_label(factor, s.highest),
+            index.level_label(factor, s.lowest),
+        )  # fmt: skip
+        rows.append(
+            (
+                *(s.editor or POOLED, index.factor_label(factor), Measure(s.measure).name),
+                *(Number(s.value, "points", s.low, s.high, cases=over), Number(s.p, "p")),
+                *(Number(s.second, "points", s.second_low, s.second_high), Number(s.second_p, "p")),
+                *(*ends, s.relabelled, s.labelled),
+            )
+        )
+    return table_of(
+        index,
+        "second_labels",
+        "Gaps with a second labelling",
+        "The same gaps where portraits are grouped by the second labels (columns such as race_2 of the label file); a "
+        "portrait without one keeps its first.",
+        (
+            text("editor", "Editor"),
+            text("factor", "Factor"),
+            text("rate", "Rate"),
+            Column("gap", "Gap"),
+            Column("p", "p"),
+            Column("second", "Gap, second labels"),
+            Column("second_p", "p"),
+            text("highest", "Highest, second labels"),
+            text("lowest", "Lowest, second labels"),
+            Column("relabelled", "labelled otherwise"),
+            Column("labelled", "labelled twice"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals. p: labels permuted over faces, not adjusted.",),
+    )
+
+
+def languages(index: Index) -> Table | None:
+    """Build the table of rates and gaps in another language beside those in the prompts' own."""
+    rows = []
+    for d in index.results.languages:
+        (factor,) = d.group or ("",)
+        unit: Unit = "points" if factor else "share"
+        before, after = (
+            Selection(d.measure, Experiment.DIAGNOSIS.value, condition, d.editor, d.group)
+            for condition in (ConditionKind.BASELINE, str(Condition.in_language(d.language)))
+        )
+        rows.append(
+            (
+                *(d.editor, d.language, Measure(d.measure).name, index.factor_label(factor) if factor else ""),
+                *(Number(d.original, unit, cases=before), Number(d.translated, unit, cases=after)),
+                *(Number(d.value, "points", d.low, d.high), Number(d.p_adjusted, "p"), d.pairs),
+            )
+        )
+    return table_of(
+        index,
+        "languages",
+        "The same requests in other languages",
+        "Rates over everybody, and gaps between groups, where an editor was asked in another language, beside the same "
+        "portraits, prompts and seeds in the prompts' own. Judges were given the original.",
+        (
+            text("editor", "Editor"),
+            text("language", "Language"),
+            text("rate", "Rate"),
+            text("gap_over", "Gap over"),
+            Column("original", "Prompt's own language"),
+            Column("translated", "Other language"),
+            Column("difference", "Difference"),
+            Column("p", "p, adjusted"),
+            Column("pairs", "pairs"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals of paired differences, faces and prompts drawn anew.",),
+    )

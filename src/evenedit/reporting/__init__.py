@@ -1,0 +1,1 @@
+"""Write the report of one study, with its pictures."""

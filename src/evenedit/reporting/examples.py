@@ -1,0 +1,141 @@
+"""Cases to look at, chosen by a stated rule and never by hand."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import ConditionKind, Edit, Experiment, Prompt, Source
+from evenedit.protocol import PromptSet
+from evenedit.protocol.drift import drift
+from evenedit.protocol.measures import Measure
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.report.pages.example import ExampleCase
+from evenedit.storage.store import Store
+
+RULES = (
+    ("skin_tone", "largest rated skin-tone change"),
+    ("race_drift", "largest rated race change"),
+    ("gender_drift", "largest rated gender change"),
+    ("edit_success", "lowest rated edit success"),
+)
+"""For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
+UNRATED = "not rated: the first of its prompt by request id"
+MEASURED: dict[Measure, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
+    Measure.mean("skin_delta_L"): (
+        (np.nanargmax, "largest measured rise of the skin's lightness: L* {:+.1f}"),
+        (np.nanargmin, "largest measured fall of the skin's lightness: L* {:+.1f}"),
+        (lambda values: np.nanargmin(abs(values - np.nanmedian(values))), "median of skin's lightness: L* {:+.1f}"),
+    ),
+    Measure.rate("unchanged"): ((np.nanargmax, "measured as unchanged: the first by request id"),),
+    Measure.mean("redrawn"): ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
+    Measure.rate("another_person"): (
+        (np.nanargmax, "measured as far from its source as another person: the first by request id"),
+    ),
+    Measure.mean("age_delta_years"): (
+        (np.nanargmax, "read oldest by a model against its source: {:+.0f} years"),
+        (np.nanargmin, "read youngest by a model against its source: {:+.0f} years"),
+    ),
+    Measure.mean("changed_share"): ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
+}
+"""Without judges: the edits that stand out in each measurement, and the note for them."""
+TYPICAL = "typical: scores nearest to this editor's medians"
+
+
+def called(prompt: Prompt) -> str:
+    """Return a prompt in few words: its name, or the beginning of its text."""
+    named = prompt.name if prompt.name != prompt.id else ""
+    return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
+
+
+def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[ExampleCase]:
+    """Return, for every editor, the edit with the strongest score on each axis, and a typical one."""
+    sources, edits = store.sources(), store.edits()
+    table = scores.edits
+    axes = [QUESTION_IDS.index(q) for q, _ in RULES]
+    answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
+    diagnosed = (table["condition"] == ConditionKind.BASELINE) & (table["experiment"] == Experiment.DIAGNOSIS)
+    diagnosed &= np.array([edits[i].image is not None and bool(sources[s].image) for i, s in _named(table)], bool)
+    eligible = diagnosed.to_numpy() & answered
+    names = {p.id: called(p) for p in prompts}
+    measured = _measured(scores, diagnosed.to_numpy()) if not eligible.any() else {}
+    for row, note in measured.items():
+        yield _example(scores, row, note, sources, edits, store, names)
+    if not eligible.any() and not measured:
+        yield from (
+            _example(scores, row, UNRATED, sources, edits, store, names) for row in _first_of_each(scores, diagnosed)
+        )
+    for editor in dict.fromkeys(table["editor"][eligible]):
+        rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
+        rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
+        values = scores.values[rows][:, axes].astype(int)
+        far = drift(scores.values[rows]).by_axis
+        departure = np.column_stack([*(far[q] for q, _ in RULES if q in far), 5 - values[:, 3]])
+        picks: dict[int, str] = {}
+        typical = np.argmin(abs(values - np.median(values, axis=0)).sum(axis=1))
+        picks[int(typical)] = TYPICAL
+        for column, (_, note) in enumerate(RULES):
+            strongest = int(np.argmax(departure[:, column]))
+            if departure[strongest, column] > 1:
+                picks.setdefault(strongest, note)
+        for position, note in picks.items():
+            yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _named(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Return the request and the portrait of each edit; the first of two."""
+    for request, source in zip(table["request_id"], table["source_id"], strict=True):
+        yield str(request), str(source).split("+")[0]
+
+
+def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
+    """Yield, per editor, the rows with outlying measurements and a note; ties go to the smallest request id."""
+    table = scores.edits
+    order = np.argsort(table["request_id"].to_numpy())
+    picks: dict[int, str] = {}
+    for editor in dict.fromkeys(table["editor"][diagnosed]):
+        rows = order[(diagnosed & (table["editor"] == editor).to_numpy())[order]]
+        for reading in scores.table.readings:
+            values = reading.values[rows]
+            chosen = MEASURED.get(Measure(reading.measure), ()) if not np.isnan(values).all() else ()
+            for pick, note in chosen:
+                at = int(pick(values))
+                if values[at] or np.unique(values[~np.isnan(values)]).size > 2:  # of yes and no, only yes stands out
+                    picks.setdefault(int(rows[at]), note.format(values[at]).replace("-", "−"))
+    return picks
+
+
+def _first_of_each(scores: Scores, diagnosed: pd.Series[bool]) -> list[int]:
+    """Return the rows of the first edit of every editor and prompt, by request id."""
+    table = scores.edits.assign(row=range(len(scores.edits)))[diagnosed]
+    first = table.sort_values("request_id").drop_duplicates(["editor", "prompt_id"])
+    return [int(row) for row in first.sort_values(["editor", "prompt_id"])["row"]]
+
+
+def _example(
+    scores: Scores,
+    row: int,
+    note: str,
+    sources: dict[str, Source],
+    edits: dict[str, Edit],
+    store: Store,
+    names: dict[str, str],
+) -> ExampleCase:
+    case = scores.edits.iloc[row]
+    source, image = sources[case["source_id"]], edits[case["request_id"]].image
+    assert image is not None
+    return ExampleCase(
+        editor=case["editor"],
+        prompt_id=case["prompt_id"],
+        prompt=names[case["prompt_id"]],
+        group={f.name: source.attributes[f.name] for f in scores.table.factors if source.attributes.get(f.name)},
+        scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
+        source=store.images.open(source.image),
+        edited=store.images.open(image),
+        note=note,
+        id=case["request_id"],
+    )

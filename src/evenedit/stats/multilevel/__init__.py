@@ -1,1 +1,0 @@
-"""A multilevel model of single edits beside the design-based numbers."""

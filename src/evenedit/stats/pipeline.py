@@ -1,0 +1,203 @@
+"""Ratings in, results out: ensemble, panels, intervals, tests, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from evenedit.core.blas_threads import single_blas_thread
+from evenedit.core.parallel import SEQUENTIAL, SecondProcess
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.ratings.combine import combine, judges_only
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.results.finding import ENSEMBLE
+from evenedit.results.results import Agreement, Contrast, Model, PerJudgeEstimate, Planted, PredictionPowered, Results
+from evenedit.stats.agreement.agreement import agreement
+from evenedit.stats.agreement.per_judge import per_judge_estimates
+from evenedit.stats.agreement.prediction_powered import prediction_powered_estimates
+from evenedit.stats.agreement.stated_confidence import confidence
+from evenedit.stats.composition import sample_composition
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.disparity.instruments import instrument_estimates
+from evenedit.stats.disparity.mitigation import mitigation_panels
+from evenedit.stats.disparity.mitigation_effects import tested_effects
+from evenedit.stats.disparity.odds_models import odds_models
+from evenedit.stats.disparity.role_effects import role_effects
+from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.disparity.trends import trends
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import Answers, answers
+from evenedit.stats.engine.parts import AnalysisParts, StudyFacts
+from evenedit.stats.engine.permutation import permutation_gap_tests
+from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
+from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
+from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
+from evenedit.stats.rater_groups.finding_replication import findings_by_rater_group
+from evenedit.stats.rater_groups.rates import rater_rates
+from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
+from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
+from evenedit.stats.robustness.missing_bounds import bounds
+from evenedit.stats.robustness.multiverse import multiverse
+from evenedit.stats.robustness.other_languages import language_differences
+from evenedit.stats.robustness.response_rates import coverage, coverage_tests
+from evenedit.stats.robustness.second_labels import second_labelling
+from evenedit.stats.robustness.thresholds import sensitivity
+
+
+@single_blas_thread()
+def analyse(
+    table: RatingTable, rules: AnalysisRules, facts: StudyFacts | None = None, second: SecondProcess = SEQUENTIAL
+) -> Results:
+    """Compute all estimates, tests and findings for a rating table.
+
+    The second process does about half of the work.
+    """
+    facts = facts or StudyFacts()
+    scores = combine(table, rules.ensemble, rules.missing)
+    judged = combine(table, judges_only(rules.ensemble), rules.missing) if table.settled is not None else scores
+    values = answers(scores, rules)
+    independent = second.submit(_independent_parts, judged, scores, values, rules)
+    parts = AnalysisParts(table.factors)
+    evidence = _add_panels(parts, scores, values, rules)
+    instruments = list(instrument_estimates(table, rules))
+    parts.measured = [result for result, _ in instruments]
+    evidence += [panel for _, panel in instruments]
+    mitigation = list(tested_effects(scores, values, rules))
+    parts.mitigation = [tested.effect for tested in mitigation]
+    parts.role_effects = list(role_effects(scores, rules))
+    parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
+    parts.coverage = list(coverage(table))
+    parts.coverage_tests = list(coverage_tests(table, rules))
+    parts.confidence = list(confidence(judged))
+    parts.powered = list(_prediction_powered(scores, judged, rules, facts.inclusion, parts.estimates, parts.contrasts))
+    parts.rater_tests = list(rater_tests(table, rules))
+    parts.rater_effects = list(rater_effects(table, rules))
+    parts.rater_rates = list(rater_rates(table, rules))
+    _add_robustness(parts, scores, values, rules, [panel for _, panel in instruments])
+    parts.participants = list(table.profiles.counts) if table.profiles else []
+    parts.counts = counts(scores) | sample_composition(table)
+    parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
+    parts.agreement, parts.per_judge, parts.models = independent()  # waits for the second process
+    add_findings(FindingInputs(table, scores, rules, evidence, parts, mitigation))
+    parts.findings_by_rater_group = findings_by_rater_group(parts.findings, table, rules)
+    return parts.to_results(rules, facts, table.asks)
+
+
+def _independent_parts(
+    judged: Scores, scores: Scores, values: Answers, rules: AnalysisRules
+) -> tuple[list[Agreement], list[PerJudgeEstimate], list[Model]]:
+    """Compute the parts that need no other part, the longest first."""
+    return (
+        list(agreement(judged, rules)),
+        list(per_judge_estimates(scores.table, rules)),
+        list(odds_models(scores, values, rules)),
+    )
+
+
+def _add_panels(parts: AnalysisParts, scores: Scores, values: Answers, rules: AnalysisRules) -> list[PanelTests]:
+    """Add the estimates and tests of the judges' panels; return what the findings are made from."""
+    evidence: list[PanelTests] = []
+    for panel in diagnosis_panels(scores, values, rules):
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        parts.estimates += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
+        parts.estimates += gaps(bootstrap, rules)
+        if language_of(panel.condition):  # compared in pairs; its gaps are not tested
+            continue
+        parts.estimates += trends(panel, scores.table.factors, rules)
+        parts.contrasts += contrasts(bootstrap, rules)
+        relabelled = tuple(permutation_gap_tests(panel, rules, bootstrap))
+        parts.tests += [t.test for t in relabelled]
+        evidence.append(PanelTests(ENSEMBLE, panel, relabelled, tuple(compute_shift_tests(bootstrap, rules))))
+        parts.leave_one_out += leave_one_out(panel)
+    for panel in [*mitigation_panels(scores, values, rules), *stereotype_panels(scores)]:
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        parts.estimates += estimates(bootstrap, panel.axes.groups(), rules)
+        if panel.condition != ConditionKind.PLACEBO:
+            evidence.append(PanelTests(ENSEMBLE, panel, (), tuple(compute_shift_tests(bootstrap, rules))))
+    return evidence
+
+
+def _add_robustness(
+    parts: AnalysisParts, scores: Scores, values: Answers, rules: AnalysisRules, instruments: Sequence[PanelTests]
+) -> None:
+    """Add the checks of the estimates and tests that are already in `parts`."""
+    table = scores.table
+    parts.sensitivity = list(sensitivity(table, rules))
+    parts.bounds = list(bounds(parts.estimates))
+    parts.seeds = list(seed_variance(scores, values, rules))
+    parts.multiverse = list(multiverse(table, rules, parts.tests))
+    parts.second_labels = list(second_labelling(scores, values, rules, parts.estimates, parts.tests))
+    parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
+    parts.languages = list(language_differences(scores, rules))
+
+
+def _prediction_powered(
+    scores: Scores,
+    judged: Scores,
+    rules: AnalysisRules,
+    inclusion: Mapping[str, float],
+    estimated: Iterable[Estimate],
+    contrasted: Iterable[Contrast],
+) -> Iterable[PredictionPowered]:
+    """Combine judges and people; recompute the judges' estimates where reviewers settled scores."""
+    scored = answers(judged, rules)
+    if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
+        drawn = [Bootstrap(panel, rules.draws, rules.seed) for panel in diagnosis_panels(judged, scored, rules)]
+        estimated = [e for b in drawn for e in estimates(b, b.panel.axes.groups(crossed=True), rules)]
+        estimated += [e for b in drawn for e in gaps(b, rules)]
+        contrasted = [c for b in drawn for c in contrasts(b, rules)]
+    return prediction_powered_estimates(judged, scored, rules, inclusion, estimated, contrasted)
+
+
+def counts(scores: Scores) -> dict[str, int]:
+    """Return the number of edits of each kind."""
+    edits = scores.edits
+    review = scores.needs_review
+    totals = {"edits": len(edits)}
+    for outcome in Outcome:
+        totals[outcome.value] = int((edits["outcome"] == outcome).sum())
+    totals["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
+    for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
+        rows = (edits["experiment"] == experiment).to_numpy()
+        if rows.any():
+            totals[f"needs_review.{experiment}"] = int(review[rows].sum())
+    reviewers = scores.table.of_kind(Kind.REVIEW)
+    if reviewers:
+        totals["reviewed"] = int((scores.table.status[reviewers] >= 0).any(axis=0).sum())
+    if reviewers and scores.table.settled is not None:
+        settled = (scores.table.settled > 0).sum(axis=0)
+        totals |= {f"settled.{q}": int(n) for q, n in zip(QUESTION_IDS, settled, strict=True) if n}
+    arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
+    for arm, size in arms.value_counts().sort_index().items():
+        totals[f"edits.{arm}"] = int(size)
+    return totals
+
+
+def _match_known_effects(planted: Iterable[KnownEffect], estimated: Sequence[Contrast]) -> Iterable[Planted]:
+    """Yield each known effect with the contrast that estimates it."""
+    by_place = {
+        (c.editor, c.measure, tuple(sorted(c.group.items()))): c
+        for c in estimated
+        if c.condition == ConditionKind.BASELINE
+    }
+    for effect in planted:
+        contrast = by_place.get((effect.editor, effect.measure, tuple(sorted(effect.group.items()))))
+        if contrast is None:
+            continue
+        inside = (
+            None if contrast.low is None or contrast.high is None else contrast.low <= effect.value <= contrast.high
+        )
+        yield Planted(
+            editor=effect.editor,
+            measure=effect.measure,
+            group=effect.group,
+            planted=effect.value,
+            estimate=contrast.value,
+            low=contrast.low,
+            high=contrast.high,
+            inside=inside,
+        )

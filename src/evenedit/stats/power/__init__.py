@@ -1,0 +1,1 @@
+"""Power and minimum detectable effects of a design."""

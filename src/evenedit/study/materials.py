@@ -1,0 +1,202 @@
+"""What a study asked of editors, judges and people, for the appendix of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+
+from evenedit.core.interfaces import Case
+from evenedit.core.records import ConditionKind, Experiment, Kind, Prompt, Question, Request, Source
+from evenedit.judges.calling import RemoteModelJudge
+from evenedit.judges.feature_prompts import extractor_id
+from evenedit.judges.raters import JudgeRater
+from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import IDENTITY
+from evenedit.ratings.table import RatingTable, Scores
+from evenedit.results.materials import EditorSettings, FeaturePromptRecord, JudgePrompt, JudgeSettings, MaterialsUsed
+from evenedit.study.context import StudyContext
+from evenedit.study.judge_replies import judged_cases
+from evenedit.survey.cost import SurveyBudget, of_study
+from evenedit.survey.tasks import gold_per_task
+
+PICTURE = "[picture]"
+"""Stands for a picture in the words that a judge was sent."""
+
+
+def collect_materials(study: StudyContext, scores: Scores) -> MaterialsUsed:
+    """Return what stands behind the edits and ratings of a study's table."""
+    table, sources = scores.table, study.store.sources()
+    known = study.store.requests()
+    requests = [known[ident] for ident in table.edits["request_id"] if ident in known]
+    raters = [rater for rater in study.design.judges() if _answered(table, rater.id)]
+    return MaterialsUsed(
+        prompts=tuple(_prompts(study, requests)),
+        editors=tuple(_editors(requests)),
+        feature_prompts=tuple(_features(study, requests, sources)),
+        questions=tuple(_questions(study, table)),
+        judges=tuple(_judges(study, raters)),
+        judge_prompts=tuple(_judge_prompts(study, requests, sources, raters)),
+        survey=_survey(study, table),
+        cases=tuple(judged_cases(study, scores, raters)),
+    )
+
+
+def _answered(table: RatingTable, rater: str) -> bool:
+    return rater in table.raters and bool((table.values[table.raters.index(rater)] > 0).any())
+
+
+def _prompts(study: StudyContext, requests: Sequence[Request]) -> Iterator[Prompt]:
+    used = {request.prompt_id for request in requests}
+    every = {p.id: p for p in (FLOOR, *study.file.wino, *study.file.prompts)}
+    order = [*study.file.prompts, *study.file.wino, FLOOR]
+    yield from (every[ident] for ident in dict.fromkeys(p.id for p in order) if ident in used)
+
+
+def _editors(requests: Sequence[Request]) -> Iterator[EditorSettings]:
+    """Yield one record per editor and settings."""
+    rows: dict[tuple[str, str], list[Request]] = {}
+    for request in requests:
+        rows.setdefault((request.editor, repr(sorted(request.settings.items()))), []).append(request)
+    for (editor, _), group in rows.items():
+        yield EditorSettings(editor, dict(group[0].settings), tuple(sorted({r.seed for r in group})), len(group))
+
+
+def _features(
+    study: StudyContext, requests: Sequence[Request], sources: Mapping[str, Source]
+) -> Iterator[FeaturePromptRecord]:
+    """Yield the feature prompts that were used, by portrait."""
+    section = study.file.sections.experiments.mitigation
+    used = [r.source_ids[0] for r in requests if r.condition.kind is ConditionKind.FEATURE]
+    if section is None or not used:
+        return
+    texts = study.design.feature_texts(section)
+    written = [(e, study.store.features(e)) for e in (extractor_id(x.kind, x.settings) for x in section.extractors)]
+    for ident in (ident for ident in sources if ident in set(used)):
+        extractor, flags = next(
+            (
+                (e, features[ident][1])
+                for e, features in written
+                if ident in features and features[ident][0] == texts[ident]
+            ),
+            ("", []),
+        )
+        labels = sources[ident].attributes
+        group = {f.name: labels[f.name] for f in study.file.factors if labels.get(f.name)}
+        yield FeaturePromptRecord(ident, group, extractor, texts[ident], tuple(flags), used.count(ident))
+
+
+def _questions(study: StudyContext, table: RatingTable) -> Iterator[Question]:
+    """Yield the questions that judges, people or reviewers answered."""
+    raters = [at for at, kind in enumerate(table.kinds) if kind is not Kind.INSTRUMENT]
+    for position, question in enumerate(study.file.questions.values()):
+        if raters and bool((table.values[raters][:, :, position] > 0).any()):
+            yield question
+
+
+def _judges(study: StudyContext, raters: Sequence[JudgeRater]) -> Iterator[JudgeSettings]:
+    sections = {section.id: section for section in study.file.sections.judges}
+    for rater in raters:
+        section = sections[rater.id]
+        yield JudgeSettings(
+            rater.id,
+            section.kind,
+            dict(section.settings),
+            not rater.sees_labels,
+            study.store.models(rater.id, rater.revision),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _SampledCase:
+    """The first request of a kind of case."""
+
+    about: str
+    request: Request
+    pairwise: bool = False
+
+
+def _samples(study: StudyContext, requests: Sequence[Request]) -> Iterator[_SampledCase]:
+    single = [r for r in requests if r.experiment is not Experiment.STEREOTYPE]
+    aged = [r for r in single if study.file.prompt(r.prompt_id).target_years]
+    plain = [r for r in single if not study.file.prompt(r.prompt_id).target_years]
+    pairs = [r for r in requests if r.experiment is Experiment.STEREOTYPE]
+    section = study.file.sections.experiments.mitigation
+    compared = [r for r in single if r.experiment is Experiment.MITIGATION] if section and section.pairwise else []
+    for about, cases, pairwise in (
+        ("an edit of one portrait", plain, False),
+        ("an edit of one portrait by a prompt with a target age", aged, False),
+        ("an edit of two portraits", pairs, False),
+        ("two outputs of one portrait", compared, True),
+    ):
+        if cases:
+            yield _SampledCase(about, cases[0], pairwise)
+
+
+def _judge_prompts(
+    study: StudyContext, requests: Sequence[Request], sources: Mapping[str, Source], raters: Sequence[JudgeRater]
+) -> Iterator[JudgePrompt]:
+    """Yield the texts sent to remote models; judges that received the same text share a row."""
+    for sample in _samples(study, requests):
+        words: dict[tuple[str, str], list[str]] = {}
+        for rater in raters:
+            if isinstance(rater.judge, RemoteModelJudge):
+                sent = _sent(study, sample, sources, rater, rater.judge)
+                words.setdefault(sent, []).append(rater.id)
+        for (system, text), judges in words.items():
+            yield JudgePrompt(sample.about, tuple(judges), sample.request.id, system, text)
+
+
+def _sent(
+    study: StudyContext, sample: _SampledCase, sources: Mapping[str, Source], rater: JudgeRater, judge: RemoteModelJudge
+) -> tuple[str, str]:
+    """Return the text sent about one case. It does not depend on the pictures, so none is opened."""
+    request, prompt = sample.request, study.file.prompt(sample.request.prompt_id)
+    blank = Image.new("RGB", (1, 1))
+    swapped = request.condition.kind is ConditionKind.SWAPPED and prompt.swapped_text
+    case = Case(
+        [blank for _ in request.source_ids],
+        blank,
+        prompt,
+        prompt.swapped_text or "" if swapped else prompt.text,
+        sources[request.source_ids[0]].first_labels if rater.sees_labels else None,
+        blank if sample.pairwise else None,
+        wording=study.file.judge_prompt,
+        mitigated=_mitigated(sample) if rater.sees_labels else None,
+    )
+    questions = (IDENTITY,) if sample.pairwise else study.file.questions_of(request.experiment, prompt)
+    ask = judge.render(rater.transform(case), questions)
+    return ask.system, "\n\n".join(part if isinstance(part, str) else PICTURE for part in ask.parts)
+
+
+def _mitigated(sample: _SampledCase) -> tuple[bool, ...]:
+    """Return, per output shown, whether it was made with the feature prompt; of two, the baseline comes first."""
+    mitigated = sample.request.condition.kind is ConditionKind.FEATURE
+    return (False, mitigated) if sample.pairwise else (mitigated,)
+
+
+def _survey(study: StudyContext, table: RatingTable) -> dict[str, Any]:
+    """Describe the survey as the study file sets it; empty if there was none."""
+    section = study.file.sections.survey
+    if section is None or not table.of_kind(Kind.HUMAN):
+        return {}
+    budget: SurveyBudget = of_study(section, {})
+    return {
+        "platform": "simulated people" if section.simulated_people else section.platform.kind,
+        "surveys": list(section.surveys),
+        "sampler": section.sampler,
+        "cases": section.cases,
+        "raters_per_item": section.raters_per_item,
+        "items_per_task": section.items_per_task,
+        "gold_per_task": gold_per_task(section),
+        "instructed_per_task": section.instructed,
+        "tasks": budget.tasks,
+        "participants": budget.people,
+        "minutes_per_task": section.pay.minutes_per_task,
+        "pay_per_task": section.pay.per_task,
+        "currency": section.pay.currency,
+        "fee": section.pay.fee,
+        "total": budget.total,
+    }

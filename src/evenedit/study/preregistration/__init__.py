@@ -1,0 +1,1 @@
+"""Seal a study's plan and check adherence to it."""
