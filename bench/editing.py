@@ -9,6 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from bench.clock import timed
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.core import images, plugins
 from evenedit.core.images import encode
@@ -19,7 +20,6 @@ from evenedit.simulation.portraits import portrait as drawing
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.portraits.portrait import portrait_of, render
 from evenedit.storage.store import Store
-from evenedit.study.study import Study
 
 TURNS = 7
 """Parts into which edits of 100 ms are divided."""

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from fastapi.testclient import TestClient
 
+from evenedit.api.study import Study
+from evenedit.cases.casebook import Casebook
+from evenedit.cases.search import Gallery
 from evenedit.config.study_file import StudyFile
 from evenedit.core.records import Kind, Source
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, Reading, edit_columns
-from evenedit.study.gallery.cases import Casebook
-from evenedit.study.gallery.search import Gallery
-from evenedit.study.study import Study
 from evenedit.web import auth as guard
 from evenedit.web.app import create_app
 

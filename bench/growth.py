@@ -5,11 +5,11 @@ from pathlib import Path
 
 from bench.clock import timed
 from bench.editing import study
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Edit, Kind, Outcome, Status
-from evenedit.storage.store import Answered, Store
-from evenedit.study.study import Study
+from evenedit.storage.store import Store, StoredReply
 
 SIZES = ((6, 1, 1), (20, 3, 1), (20, 3, 10))
 """Prompts, editors and seeds, for 84 portraits."""
@@ -36,7 +36,7 @@ def finished(folder: Path, prompts: int, editors: int, seeds: int) -> tuple[Stud
         part = requests[at : at + AT_ONCE]
         store.save_edits([Edit(r.id, Outcome.EDITED, picture, {}, 0.1) for r in part], run)
         for judge in loaded.design.judges():
-            store.save_answers([Answered(r.id, judge.id, judge.revision, Kind.VLM, REPLY) for r in part], run)
+            store.save_answers([StoredReply(r.id, judge.id, judge.revision, Kind.VLM, REPLY) for r in part], run)
     store.finish_run(run)
     store.close()
     return Study(loaded.file, Store(folder)), len(requests)

@@ -13,11 +13,11 @@ from pathlib import Path
 from PIL import Image
 
 from bench.clock import timed
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import ImageFolder
 from evenedit.providers.calls import Provider, to_png
-from evenedit.simulation.provider.server import SUCCESS, FakeProvider, ProviderAnswer, Seen, rate_limit
-from evenedit.study.study import Study
+from tests.support.provider.server import SUCCESS, FakeProvider, ProviderAnswer, Seen, rate_limit
 
 CALLS = 32
 """At once to each judge while resuming."""

@@ -11,9 +11,9 @@ import psutil
 from PIL import Image
 
 from bench.editing import study
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.storage.store import Store
-from evenedit.study.study import Study
 
 TURN = 12.0
 """Seconds with the page open, and then as many without."""
@@ -29,9 +29,9 @@ def serve(folder: Path, told: dict, port: int) -> None:
     import uvicorn
 
     from evenedit.web.app import create_app
-    from evenedit.web.settings import Setup
+    from evenedit.web.settings import ServerSettings
 
-    app = create_app(Study(StudyFile.parse(told, folder), Store(folder)), Setup(password=PASSWORD))
+    app = create_app(Study(StudyFile.parse(told, folder), Store(folder)), ServerSettings(password=PASSWORD))
     uvicorn.run(app, port=port, log_level="error")
 
 

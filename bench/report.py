@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
-from evenedit.study.study import Study
 
 EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
 MADE = ("made", "there already")

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import bootstrap
 
 from bench.clock import timed
-from evenedit.core.one_thread import one_thread
+from evenedit.core.blas_threads import single_blas_thread
 from evenedit.protocol import AXES, load_prompts
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
@@ -73,7 +73,7 @@ def naive(path: Path) -> float:
     return seconds / NAIVE_DRAWS
 
 
-@one_thread()  # as `analyse` is
+@single_blas_thread()  # as `analyse` is
 def headline(table: RatingTable) -> tuple[int, int]:
     """Every mean, rate, gap and contrast with its interval, from two-way draws; how many there are."""
     rules = AnalysisRules.default()
@@ -113,7 +113,7 @@ def run(folder: Path) -> None:
     for faces, edits in ((1, 5_040), (100, 504_000)):
         path = scores(faces, folder / f"{edits}.csv")
         read, table = timed(lambda path=path: read_tables([path]))
-        compute, _ = timed(lambda table=table: analyse(table, AnalysisRules.default(), {}))
+        compute, _ = timed(lambda table=table: analyse(table, AnalysisRules.default()))
         times[edits] = read + compute
         drawn[edits], count = timed(lambda table=table: headline(table))
         print(f"{DRAWS:,} two-way draws of {sum(count):,} headline estimates, {edits:,} edits: {drawn[edits]:.1f} s")

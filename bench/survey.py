@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
-from evenedit.study.study import Study
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, SurveyService
 
@@ -108,7 +108,7 @@ def requests_of(service: SurveyService, token: str) -> list[bytes]:
     """The bytes of every answer one person can give."""
     sent = []
     for item in service.items(token):
-        for asked in item.asked:
+        for asked in item.questions:
             body = {"item": item.id, "slot": asked.slot, "question": asked.question.id, "value": 3}
             sent.append(json.dumps(body | {"sequence": len(sent) + 1, "milliseconds": 1000}).encode())
     head = f"POST /survey/answers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nCookie: visit={token}\r\n"
@@ -214,8 +214,8 @@ def service_alone(folder: Path) -> None:
 
     service = service_of(study_of(folder))
     tokens = [seated(service, f"p{n}") for n in range(CONNECTIONS)]
-    places = [(item.id, a.slot, a.question.id) for item in service.items(tokens[0]) for a in item.asked]
-    sheets = [[(i.id, a.slot, a.question.id) for i in service.items(t) for a in i.asked] for t in tokens]
+    places = [(item.id, a.slot, a.question.id) for item in service.items(tokens[0]) for a in item.questions]
+    sheets = [[(i.id, a.slot, a.question.id) for i in service.items(t) for a in i.questions] for t in tokens]
     rounds = 30
     started = time.perf_counter()
 

@@ -1,0 +1,1 @@
+"""Large versions of tests; their tables are in docs/validation. Run with `make validate`."""
