@@ -21,22 +21,6 @@ FindingLevel = Literal["clear", "suggestive", "cannot_tell", "observed", "cautio
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedGap:
-    """The unequal error of the judges that would explain a gap where people did not rate enough to check them."""
-
-    highest: str
-    lowest: str
-    false_calls: float
-    """Share of unaffected edits of the highest group that judges would have to call, and of the lowest none."""
-    misses: float
-    """Share of affected edits of the lowest group that judges would have to miss, and of the highest none."""
-    boundary: tuple[tuple[float, float], ...]
-    """Pairs of both, between these two, under which the groups' true rates are equal."""
-    labels: int | None
-    """Edits of each group that people would have to rate to show such a gap in 80 of 100 samples."""
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
 
@@ -80,8 +64,6 @@ class Finding:
     standing: str = ""
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
-    explained: ExplainedGap | None = None
-    """Of a gap that people did not check: the judges' error that would explain it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,33 +185,6 @@ def _gap(b: Bound) -> Selection:
     return Selection(b.measure, b.experiment, b.condition, b.editor, {b.factor: "*"})
 
 
-def confidence(index: Index) -> Table | None:
-    """Build the table of the confidence that judges state with their scores."""
-    return table_of(
-        index,
-        "confidence",
-        "Confidence stated by the judges",
-        "Mean of the confidence from 0 to 1 a judge states with each score. Shown, never used as a weight.",
-        (
-            text("judge", "Judge"),
-            text("question", "Question"),
-            Column("mean", "Mean"),
-            Column("agreeing", "Where judges agree"),
-            Column("disagreeing", "Where they differ by 2 or more"),
-            Column("n", "n"),
-            Column("missing", "not stated"),
-        ),
-        [
-            (
-                *(c.rater, c.question),
-                *(Number(value, "score") for value in (c.mean, c.agreeing, c.disagreeing)),
-                *(c.n, c.missing),
-            )
-            for c in index.results.confidence
-        ],
-    )
-
-
 def judges_alone(index: Index) -> Table | None:
     """Build the table of the main estimates of each judge beside those of the ensemble."""
     judges = tuple(dict.fromkeys(a.judge for a in index.results.per_judge))

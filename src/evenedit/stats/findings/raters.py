@@ -21,7 +21,6 @@ def rater_findings(parts: AnalysisParts) -> Iterator[Finding]:
     yield from _unanswered(parts)
     yield from _judge_error(parts)
     yield from _people(parts)
-    yield from _rater_groups(parts)
 
 
 def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
@@ -99,30 +98,6 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
         low=lowest.low,
         high=lowest.high,
     )
-
-
-def _rater_groups(parts: AnalysisParts) -> Iterator[Finding]:
-    """Yield whether groups of raters rate differently."""
-    tests = parts.rater_tests
-    if not tests:
-        return
-    titles = {c.question: c.title.lower() for c in parts.participants}
-    clear = [t for t in tests if t.p_adjusted < ALPHA]
-    by = listed(list(dict.fromkeys(titles.get(t.question, t.question) for t in tests)))
-    n, least = max(t.n for t in tests), min(tests, key=lambda t: t.p_adjusted)
-    if not clear:
-        text = f"No difference between raters by {by} was shown, neither in all ratings nor by group of portraits."
-        yield _finding("people", "observed", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
-        return
-    factors = {f.name: f for f in parts.factors}
-    clauses = []
-    for t in clear:
-        who, axis = titles.get(t.question, t.question), QUESTIONS[t.axis].title.lower()
-        about = f" about portraits by {factor_noun(factors[t.factor])}" if t.factor else ""
-        own_group = f" (own group {t.value:+.2f} points)".replace("-", "−") if t.value is not None else ""
-        clauses.append(f"{axis} by {who}{about}{own_group}")
-    text = f"Raters of different groups rate differently: {listed(clauses)}."
-    yield _finding("people", "caution", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
 
 
 def _axis(a: Agreement) -> str:
