@@ -65,7 +65,6 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "powered": inference.powered,
     "multiverse": inference.multiverse,
     "noise": context.noise,
-    "second_labels": context.second_labels,
     "languages": context.languages,
     **APPENDIX,
 }
@@ -164,7 +163,6 @@ SECTIONS = (
             "sensitivity",
             "models",
             "leave_one_out",
-            "second_labels",
             "languages",
             "seeds",
         ),

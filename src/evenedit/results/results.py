@@ -30,7 +30,6 @@ from evenedit.results.sensitivities import EditorNoise as EditorNoise
 from evenedit.results.sensitivities import LanguageDifference as LanguageDifference
 from evenedit.results.sensitivities import LeaveOneOut as LeaveOneOut
 from evenedit.results.sensitivities import Multiverse as Multiverse
-from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
 from evenedit.results.sensitivities import SeedSpread as SeedSpread
 from evenedit.results.sensitivities import Sensitivity as Sensitivity
 from evenedit.results.sensitivities import Specification as Specification
@@ -278,8 +277,6 @@ class Results:
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[InstrumentResults, ...] = ()
     """Each instrument by itself."""
-    second_labels: tuple[SecondLabelling, ...] = ()
-    """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
     noise: tuple[EditorNoise, ...] = ()
     """What each editor moves by itself, where there is a null edit or several seeds."""
     languages: tuple[LanguageDifference, ...] = ()

@@ -41,7 +41,6 @@ from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.other_languages import language_differences
 from evenedit.stats.robustness.response_rates import coverage, coverage_tests
-from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
 
 
@@ -123,7 +122,6 @@ def _add_robustness(
     parts.bounds = list(bounds(parts.estimates))
     parts.seeds = list(seed_variance(scores, values, rules))
     parts.multiverse = list(multiverse(table, rules, parts.tests))
-    parts.second_labels = list(second_labelling(scores, values, rules, parts.estimates, parts.tests))
     parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
     parts.languages = list(language_differences(scores, rules))
 

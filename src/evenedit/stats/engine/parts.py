@@ -34,7 +34,6 @@ from evenedit.results.sensitivities import (
     LanguageDifference,
     LeaveOneOut,
     Multiverse,
-    SecondLabelling,
     SeedSpread,
     Sensitivity,
 )
@@ -84,7 +83,6 @@ class AnalysisParts:
     powered: list[PredictionPowered] = field(default_factory=list)
     multiverse: list[Multiverse] = field(default_factory=list)
     measured: list[InstrumentResults] = field(default_factory=list)
-    second_labels: list[SecondLabelling] = field(default_factory=list)
     noise: list[EditorNoise] = field(default_factory=list)
     languages: list[LanguageDifference] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -30,7 +30,7 @@ from evenedit.stats.findings.caveats import (
     prompt_scope_clause,
     too_few_faces_clause,
 )
-from evenedit.stats.findings.context import gap_in_languages, noise_clause, second_label_clause, shift_in_languages
+from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.families import WEIGHTS, shift_p_value, stereotype_tests, weighted_holm
@@ -284,9 +284,8 @@ class FindingBuilder:
             text = f"{text[:-1]}, {sentences.on_these(read)}."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse, self.rules)
+        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse)
         caveats += missing_scores_clause(rater, rates_of_ends)
-        caveats += second_label_clause(self.parts.second_labels, rater, t, self.rules.confidence)
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         finding = Finding(
             kind="gap",
