@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evenedit.core.records import Experiment
+
 ALPHA = 0.05
 """A finding is clear below this chance of any false alarm in the whole report."""
 NO_CHANGE = "no_change"
@@ -93,3 +95,44 @@ class Contribution:
 def within(low: float | None, high: float | None, margin: float | None) -> bool:
     """Return whether an interval lies wholly within ± margin; stricter than two one-sided tests."""
     return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
+
+
+def finding_in_words(
+    kind: FindingKind,
+    level: FindingLevel,
+    text: str,
+    *,
+    experiment: str = Experiment.DIAGNOSIS.value,
+    condition: str | None = None,
+    editor: str | None = None,
+    rater: str | None = None,
+    factor: str | None = None,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    p: float | None = None,
+    p_raw: float | None = None,
+    n: int | None = None,
+    faces: int | None = None,
+) -> Finding:
+    """Return a finding about no measure and no group in particular."""
+    return Finding(
+        kind=kind,
+        level=level,
+        experiment=experiment,
+        condition=condition,
+        editor=editor,
+        measure=None,
+        rater=rater,
+        factor=factor,
+        group=None,
+        against=None,
+        value=value,
+        low=low,
+        high=high,
+        p=p,
+        p_raw=p_raw,
+        n=n,
+        faces=faces,
+        text=text,
+    )

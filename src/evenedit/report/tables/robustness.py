@@ -9,7 +9,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, display_name, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import Bound, Coverage
+from evenedit.results.results import Coverage
 
 _UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
@@ -171,7 +171,7 @@ def worst_cases(index: Index) -> Table | None:
         [
             (
                 *(b.editor or POOLED, index.factor_label(b.factor), Measure(b.measure).name),
-                *(Number(x, "points", cases=_gap(b)) for x in (b.value, b.low, b.high)),
+                *(Number(x, "points", cases=Selection.of_gap(b)) for x in (b.value, b.low, b.high)),
                 b.missing,
             )
             for b in index.results.bounds
@@ -179,10 +179,6 @@ def worst_cases(index: Index) -> Table | None:
             and b.editor in index.lines("diagnosis")
         ],
     )
-
-
-def _gap(b: Bound) -> Selection:
-    return Selection(b.measure, b.experiment, b.condition, b.editor, {b.factor: "*"})
 
 
 def judges_alone(index: Index) -> Table | None:

@@ -14,7 +14,16 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
-from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
+from evenedit.results.finding import (
+    ALPHA,
+    ENSEMBLE,
+    NO_CHANGE,
+    Contribution,
+    Finding,
+    FindingLevel,
+    finding_in_words,
+    within,
+)
 from evenedit.results.results import Contrast, GapTest, PredictionPowered
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm
@@ -332,25 +341,18 @@ class FindingBuilder:
             names = [Measure(g.test.measure).name for g in several]
             text = sentences.even_groups(factor, names, self.rules.margin, furthest, self.rules.confidence)
             size = furthest
-        return Finding(
-            kind="gap",
-            level="observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+        return finding_in_words(
+            "gap",
+            "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+            sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
             experiment=first.experiment,
             condition=first.condition,
             editor=first.editor,
-            measure=None,
             rater=rater,
             factor=factor.name,
-            group=None,
-            against=None,
-            value=None,
-            low=None,
             high=size,
-            p=None,
-            p_raw=None,
             n=max((e.n for e in counted if e is not None), default=None),
             faces=first.faces,
-            text=sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
         )
 
     def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:

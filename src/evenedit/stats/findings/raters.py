@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.factors import Factor
-from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
+from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, finding_in_words
 from evenedit.results.results import Agreement
 from evenedit.results.words import factor_noun, group_name, listed, points
 from evenedit.stats.engine.parts import AnalysisParts
@@ -36,7 +35,9 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
                 "rest on fewer "
                 "answers there."
             )
-            yield _finding("judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p)
+            yield finding_in_words(
+                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p
+            )
 
 
 def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
@@ -55,7 +56,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     if clear:
         where = listed([f"{_axis(a)} by {_by(a, factors)}" for a in clear])
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
-        yield _finding("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
+        yield finding_in_words("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
     widest = max(
         (a for a in parts.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
@@ -69,7 +70,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
         else ""
     )
     text = f"No difference by group was shown in the judges' error against people.{bound}"
-    yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
+    yield finding_in_words("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 
 
 def _people(parts: AnalysisParts) -> Iterator[Finding]:
@@ -88,7 +89,7 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
     text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
     lowest = min(kappas, key=lambda a: a.value or 0.0)
-    yield _finding(
+    yield finding_in_words(
         "people",
         "caution" if missed else "observed",
         text,
@@ -108,39 +109,3 @@ def _axis(a: Agreement) -> str:
 def _by(a: Agreement, factors: dict[str, Factor]) -> str:
     name = next(iter(a.group), "")
     return factor_noun(factors[name]) if name in factors else name
-
-
-def _finding(
-    kind: FindingKind,
-    level: FindingLevel,
-    text: str,
-    *,
-    rater: str,
-    factor: str | None = None,
-    value: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    p: float | None = None,
-    p_raw: float | None = None,
-    n: int | None = None,
-) -> Finding:
-    return Finding(
-        kind=kind,
-        level=level,
-        experiment=Experiment.DIAGNOSIS.value,
-        condition=None,
-        editor=None,
-        measure=None,
-        rater=rater,
-        factor=factor,
-        group=None,
-        against=None,
-        value=value,
-        low=low,
-        high=high,
-        p=p,
-        p_raw=p_raw,
-        n=n,
-        faces=None,
-        text=text,
-    )
