@@ -22,6 +22,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
 from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
+from evenedit.protocol.factors import parse_number
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
 from evenedit.protocol.rubric import CHANGES, STATUS
 from evenedit.ratings.authors import in_our_columns
@@ -304,18 +305,10 @@ def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray
     """Return the stated confidence; NaN if there is none."""
     if column not in frame.columns:
         return np.full(len(frame), np.nan, dtype=np.float32)
-    stated = _numbers(frame[column], lambda text: number(text) if text.strip() else UNSTATED)
+    stated = _numbers(frame[column], lambda text: parse_number(text) if text.strip() else UNSTATED)
     known = (stated >= 0) & (stated <= 1) | (stated == UNSTATED)
     problems.add(frame.assign(_text=frame[column]), ~known, f"{column} is '{{_text}}'; expected a number from 0 to 1")
     return np.where(known & (stated != UNSTATED), stated, np.nan).astype(np.float32)
-
-
-def number(text: str) -> float | None:
-    """Parse a number; None if the text is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def assemble(
