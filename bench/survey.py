@@ -15,7 +15,8 @@ import numpy as np
 from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, SurveyService
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Arrival
 
 PEOPLE = 300
 PACED = 12.0

@@ -23,7 +23,6 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
-    "rater_groups",
     "sealed",
     "services",
     "survey_kills",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.survey import seated, service_of, study_of
-from evenedit.survey.sessions import Arrival
+from evenedit.survey.visits import Arrival
 
 Place = tuple[str, str, str]
 """Item, slot and question: where one answer stands."""

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Response, expect
 
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import SurveyService, VisitEnding, VisitStage
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import VisitEnding, VisitStage
 from tests.support.browser import assert_accessible
 from tests.support.web_study import PASSWORD, app_of, link, seated, serving, web_study
 

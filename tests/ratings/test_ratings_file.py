@@ -33,7 +33,6 @@ def odd_table() -> RatingTable:
     edits = table.edits.assign(
         prompt_id=[ODD[at % len(ODD)] for at in range(len(rows))],
         seed=[(-1) ** at * (2**62 + at) for at in range(len(rows))],
-        race_2=["" if at % 4 else "White" for at in range(len(rows))],
     )
     confidence = np.where(table.values > 0, np.float32(1 / 3), np.float32(np.nan)).astype(np.float32)
     return replace(table, edits=edits, confidence=confidence, asks={"a, b": ("skin_tone", "age_drift")})

@@ -8,7 +8,6 @@ from PIL import Image
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Source
 from evenedit.protocol import Factor
 from evenedit.sources.folder import Folder
 from tests.support.studies import open_study
@@ -36,19 +35,6 @@ def test_labels_are_read_by_the_declared_factors(tmp_path):
         {"monk": "3", "headwear": "none"},
     ]
     assert [ident for ident, *_ in portraits] == ["3_none", "10_head-scarf", "3_none_2"]
-
-
-def test_a_second_labelling_is_read_where_there_is_one(tmp_path):
-    made = folder(tmp_path, ("3", "none", "4"), ("5", "none", ""), columns=("monk", "headwear", "monk_2"))
-    portraits = list(Folder(path=str(made), factors=FACTORS).portraits())
-    assert [a for _, a, *_ in portraits] == [
-        {"monk": "3", "headwear": "none", "monk_2": "4"},
-        {"monk": "5", "headwear": "none"},
-    ]
-    assert Source("a", "", portraits[0][1], "").first_labels == {"monk": "3", "headwear": "none"}
-    wrong = folder(tmp_path / "wrong", ("3", "none", "11"), columns=("monk", "headwear", "monk_2"))
-    with pytest.raises(EvenEditError, match="line 2: monk '11' is not a known label"):
-        list(Folder(path=str(wrong), factors=FACTORS).portraits())
 
 
 def test_an_empty_label_is_missing_and_counted_in_one_line(tmp_path, capsys):

@@ -9,7 +9,8 @@ from typing import Any
 from evenedit.api.study import Study
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, SurveyService, Visit
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Arrival, Visit
 from tests.support.studies import open_study
 
 STUDY = {

@@ -18,7 +18,8 @@ from evenedit.survey.consent import ConsentText
 from evenedit.survey.previews import DAYS, HOURS, PLACES
 from evenedit.survey.questionnaire import has_profile, keep_profile
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, NotAllowedError, SurveyService, VisitEnding, VisitStage
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Arrival, NotAllowedError, VisitEnding, VisitStage
 from evenedit.web.app import create_app
 from evenedit.web.settings import ServerSettings
 from tests.support.surveys import Clock, answer, copy_study, finish, make_study, open_service

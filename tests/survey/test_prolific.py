@@ -19,7 +19,8 @@ from evenedit.survey import prolific
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.platforms import Arrivals, Invitations, PanelPlatform, Prolific
 from evenedit.survey.prolific import ProlificAPI, Rejections, Webhooks, draft, sync
-from evenedit.survey.sessions import Arrival, NotAllowedError, SurveyService, VisitEnding, VisitStage
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Arrival, NotAllowedError, VisitEnding, VisitStage
 from tests.support.surveys import Clock, answer, copy_study, make_study, open_service, seated
 
 SECRET = "a-webhook-secret"

@@ -19,14 +19,8 @@ from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import (
-    Arrival,
-    IncompleteTaskError,
-    NotAllowedError,
-    SurveyService,
-    VisitEnding,
-    VisitStage,
-)
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Arrival, IncompleteTaskError, NotAllowedError, VisitEnding, VisitStage
 from tests.support.surveys import Clock, answer, copy_study, finish, make_study, open_service, seated
 
 

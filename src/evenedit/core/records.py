@@ -127,14 +127,9 @@ class Source:
     image: str
     """sha256 of the stored image."""
     attributes: Mapping[str, str]
-    """The dataset's labels: race, gender, age. Labels, not truths. `race_2` …: a second labelling, if any."""
+    """The dataset's labels: race, gender, age. Labels, not truths."""
     origin: str
     """Where it came from: file name, dataset index, or drawing parameters."""
-
-    @property
-    def first_labels(self) -> dict[str, str]:
-        """The labels without a second labelling."""
-        return {k: v for k, v in self.attributes.items() if not (k.endswith("_2") and k[:-2] in self.attributes)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def freeze(study: StudyContext, folder: Path, size: int = SIZE, repeats: int = R
         assert edit.image is not None
         prompt = file.prompt(request.prompt_id)
         pictures = [images.put(store.images.open(sha)) for sha in (source.image, edit.image)]
-        chosen.append(Anchor((pictures[0],), pictures[1], prompt, prompt.text, source.first_labels))
+        chosen.append(Anchor((pictures[0],), pictures[1], prompt, prompt.text, source.attributes))
         editors.add(request.editor)
     body = {
         "schema": SCHEMA,

@@ -30,7 +30,7 @@ from evenedit.protocol import questions_for
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, VariantCalls
 from evenedit.run.runner import Runner
-from evenedit.stats.robustness.judge_shifts import Comparison, shift_tests, shifts
+from evenedit.stats.robustness.judge_shifts import Comparison, shifts
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.context import StudyContext
 
@@ -203,14 +203,12 @@ def evaluate(study: StudyContext, plan: CheckPlan) -> JudgeCheck:
             "sampled faces": int(edits["source_id"].nunique()),
             "seed of the sample": file.sections.study.seed,
             "intervals": f"bootstrap(source, {rules.draws})",
-            "permutations": rules.permutations,
             "seed": rules.seed,
             "confidence": rules.confidence,
         },
         sample=dict(plan.sample),
         calls=tuple(_call_outcomes(study, plan)),
         shifts=tuple(shifts(edits, applicable, comparisons, rules, file.factors)),
-        tests=tuple(shift_tests(edits, applicable, comparisons, rules, file.factors)),
         simulated=_simulated(file, plan),
     )
 

@@ -17,7 +17,7 @@ from evenedit.operations.throughput import Throughput
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine
-from evenedit.results.words import phrase
+from evenedit.results.words import count, phrase
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
@@ -186,16 +186,12 @@ def _reasons(study: StudyContext, requests: list[Request], edits: Mapping[str, E
     finished = [edits[r.id] for r in requests if r.id in edits]
     for kind, key in ((Outcome.FAILED, "error"), (Outcome.REFUSED, "reason")):
         why = Counter(str(e.detail.get(key) or "no reason given") for e in finished if e.outcome is kind)
-        yield from (f"{_counted(count, 'edit')} {kind.value}: {reason}" for reason, count in grouped(why))
+        yield from (f"{count(n, 'edit')} {kind.value}: {reason}" for reason, n in grouped(why))
     idents = {r.id for r in requests}
     for judge in study.design.judges():
         failures = study.store.failures(judge.id, judge.revision)
         why = Counter(reason for ident, reason in failures.items() if ident in idents)
-        yield from (f"{_counted(count, 'rating')} by {judge.id} failed: {reason}" for reason, count in grouped(why))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        yield from (f"{count(n, 'rating')} by {judge.id} failed: {reason}" for reason, n in grouped(why))
 
 
 def cost_so_far(study: StudyContext, edits: Mapping[str, Edit] | None = None) -> str:

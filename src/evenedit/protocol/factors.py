@@ -131,13 +131,14 @@ def found_factor(name: str, values: Iterable[str]) -> Factor:
     if known := next((f for f in FACTORS if f.name == name), None):
         codes = [code for code in known.codes if code in {known.code_of(value) for value in codes}]
         return Factor(name, known.title, tuple(known.level(code) for code in codes))
-    numbers = [_number(code) for code in codes]
+    numbers = [parse_number(code) for code in codes]
     if all(number is not None for number in numbers):
         codes = [code for _, code in sorted(zip(numbers, codes, strict=True), key=lambda pair: pair[0] or 0.0)]
     return Factor.of(name, codes)
 
 
-def _number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
+    """Return the number that a text is; None if it is none."""
     try:
         return float(text)
     except ValueError:

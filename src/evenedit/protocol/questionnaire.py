@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -29,8 +29,6 @@ class ProfileQuestion:
     """The column of Prolific's demographic export that holds it."""
     sensitive: bool = False
     """Whether it is stored only with a consent of its own."""
-    same: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    """By factor of the portraits: the levels that an answer corresponds to."""
 
     def group(self, value: str) -> str:
         """Return the group of an answer in tables: a band of ages, or the answer itself."""
@@ -61,9 +59,5 @@ def standard_questions() -> dict[str, ProfileQuestion]:
 
 def _question(row: Mapping[str, Any]) -> ProfileQuestion:
     lists = {"country": tuple(places()["countries"].values()), "language": tuple(places()["languages"].values())}
-    same = {
-        factor: {answer: tuple(levels) for answer, levels in levels_of.items()}
-        for factor, levels_of in row.get("same", {}).items()
-    }
     options = lists.get(row["kind"], tuple(row.get("options", ())))
-    return ProfileQuestion(**{**row, "options": options, "same": same})
+    return ProfileQuestion(**{**row, "options": options})

@@ -21,8 +21,6 @@ ONE_SIDED: tuple[str, ...] = (
 """Rates that cannot cancel out: each is held against the study's tolerance."""
 WANTED_OF_NOTHING: frozenset[str] = frozenset({"soft_erasure", "unchanged"})
 """Of the null edit, an output that shows what its source shows is what was asked for."""
-REPLACED_PERSON: frozenset[str] = frozenset({"another_person", "not_one_person", "race_change", "gender_change"})
-"""Those that mean that the output does not show the person of the source."""
 TOLERANCE = 0.10
 """The share of edits up to which a one-sided shift is tolerated, unless the study says otherwise."""
 SEVERITY: Mapping[str, float] = {

@@ -20,7 +20,6 @@ from evenedit.ratings.table import (
     RatingTable,
     Reading,
     edit_columns,
-    second_columns,
 )
 
 
@@ -80,9 +79,8 @@ def edit_frame(
     requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
 ) -> pd.DataFrame:
     """Build one row for each requested edit that was made."""
-    seconds = second_columns((name for s in sources.values() for name in s.attributes), factors)
-    rows = [_row(r, edits[r.id], sources, factors, seconds) for r in requests if r.id in edits]
-    return pd.DataFrame(rows, columns=[*edit_columns(factors), *seconds])
+    rows = [_row(r, edits[r.id], sources, factors) for r in requests if r.id in edits]
+    return pd.DataFrame(rows, columns=edit_columns(factors))
 
 
 def _says_how_the_call_ended(rating: Rating) -> bool:
@@ -101,13 +99,7 @@ def _settled(
     return values
 
 
-def _row(
-    request: Request,
-    edit: Edit,
-    sources: Mapping[str, Source],
-    factors: Sequence[Factor],
-    seconds: Sequence[str],
-) -> dict[str, object]:
+def _row(request: Request, edit: Edit, sources: Mapping[str, Source], factors: Sequence[Factor]) -> dict[str, object]:
     attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
     columns: dict[str, object] = {
         "request_id": request.id,
@@ -119,4 +111,4 @@ def _row(
         "seed": request.case[-1],  # a placebo edit is paired with the baseline it repeats
         "outcome": edit.outcome.value,
     }
-    return columns | {name: attributes.get(name, "") for name in (*(f.name for f in factors), *seconds)}
+    return columns | {f.name: attributes.get(f.name, "") for f in factors}

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
 from evenedit.protocol import PromptSet
+from evenedit.protocol.factors import parse_number
 from evenedit.ratings.from_csv import (
     Factors,
     Tabular,
     answer_codes,
     expected_answer,
-    number,
     read_edits,
     read_frames,
     read_table,
@@ -102,7 +102,7 @@ def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str
 
 
 def _number(text: str, what: str) -> float:
-    value = number(text)
+    value = parse_number(text)
     if value is None:
         raise EvenEditError(f"{what} is '{text}'; expected a number")
     return value

@@ -22,12 +22,13 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
 from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
+from evenedit.protocol.factors import parse_number
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
 from evenedit.protocol.rubric import CHANGES, STATUS
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import ASKED_BETWEEN, QUESTION_IDS, SECOND, RatingTable, edit_columns, second_columns
+from evenedit.ratings.table import ASKED_BETWEEN, QUESTION_IDS, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
 """A table to read: the path of a CSV file, or a data frame."""
@@ -212,8 +213,7 @@ def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd
         hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
         raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {names}", *hint)
     columns = {name: frame[name] if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
-    seconds = (name + SECOND for name in wanted if name + SECOND not in wanted)
-    known = (*_ALSO.values(), *(CONFIDENCE + question for question in QUESTION_IDS), *seconds)
+    known = (*_ALSO.values(), *(CONFIDENCE + question for question in QUESTION_IDS))
     columns |= {name: frame[name] for name in known if name in frame.columns}
     place, first = (name_of(table) + " row", 0) if isinstance(table, pd.DataFrame) else (Path(table).name + " line", 2)
     frame = pd.DataFrame(columns, index=frame.index).assign(_place=place, _line=np.arange(first, len(frame) + first))
@@ -246,10 +246,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor])
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in factors:
-        out[factor.name] = _empty(frame) if is_verdict else _levels(frame, factor, problems, factor.name)
-    for name in second_columns(frame.columns, factors):
-        factor = next(f for f in factors if f.name == name.removesuffix(SECOND))
-        out[name] = _levels(frame, factor, problems, name)
+        out[factor.name] = _empty(frame) if is_verdict else _levels(frame, factor, problems)
     _answers(frame, out, problems)
     return out
 
@@ -308,18 +305,10 @@ def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray
     """Return the stated confidence; NaN if there is none."""
     if column not in frame.columns:
         return np.full(len(frame), np.nan, dtype=np.float32)
-    stated = _numbers(frame[column], lambda text: number(text) if text.strip() else UNSTATED)
+    stated = _numbers(frame[column], lambda text: parse_number(text) if text.strip() else UNSTATED)
     known = (stated >= 0) & (stated <= 1) | (stated == UNSTATED)
     problems.add(frame.assign(_text=frame[column]), ~known, f"{column} is '{{_text}}'; expected a number from 0 to 1")
     return np.where(known & (stated != UNSTATED), stated, np.nan).astype(np.float32)
-
-
-def number(text: str) -> float | None:
-    """Parse a number; None if the text is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def assemble(
@@ -332,20 +321,13 @@ def assemble(
     for column in ("outcome", "request_id"):
         _refuse_changes(rows, edit, column, "edit", problems)
     single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
-    seconds = second_columns(rows.columns, factors)
     for factor in factors:
         _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
-    for name in seconds:  # a file may lack it
-        labelled = single[(single[name] != "").to_numpy()]
-        _refuse_changes(labelled, _numbered(labelled, ["source_id"]), name, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
     _refuse_changes(ratings, _numbered(ratings, ["judge"]), "kind", "judge", problems)
     problems.check()
     edits = _edits(rows.iloc[first].reset_index(drop=True), factors)
-    for name in seconds:
-        labels = {str(face): str(label) for face, label in zip(rows["source_id"], rows[name], strict=True) if label}
-        edits[name] = [labels.get(face, "") for face in edits["source_id"]]
     ratings = ratings.assign(_request=edits["request_id"].to_numpy(dtype=object)[rated_edit])
     known = raters or {}
     sources = [
@@ -430,9 +412,9 @@ def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Prob
     problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {expected}")
 
 
-def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems, name: str) -> pd.Series[Any]:
-    """Return the codes of a factor's labels in the column `name`; an empty label is missing."""
-    unknown = "?"
+def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Series[Any]:
+    """Return the codes of a factor's labels; an empty label is missing."""
+    unknown, name = "?", factor.name
 
     def code(label: str) -> str:
         try:
@@ -518,7 +500,7 @@ def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames one under the other; a second labelling that one of them lacks is empty there."""
+    """Frames one under the other; a column that one of them lacks is empty there."""
     stacked: dict[str, Any] = {}
     for name in dict.fromkeys(name for frame in frames for name in frame.columns):
         parts = [frame[name] if name in frame.columns else _empty(frame) for frame in frames]

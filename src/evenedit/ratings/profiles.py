@@ -38,8 +38,6 @@ class RaterQuestion:
     """Raters by group: those that may be shown."""
     raters: Mapping[str, str]
     """The group of each rater in one of them; it never leaves the computer's memory."""
-    same: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    """By factor of the portraits: the levels that a group corresponds to."""
     population: Mapping[str, float] = field(default_factory=dict)
     """The share of each group to which rates are weighted; empty: each group weighs the same."""
 

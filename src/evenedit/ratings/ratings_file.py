@@ -26,7 +26,6 @@ from evenedit.ratings.table import (
     STATUSES,
     RatingTable,
     edit_columns,
-    second_columns,
 )
 
 FILE = "ratings.csv.gz"
@@ -110,8 +109,7 @@ def read_ratings(path: Path, factors: Sequence[Factor], reviewers: int | None = 
     absent = [name for name in columns if name not in frame.columns]
     if absent:
         raise EvenEditError(f"{path} has no column {', '.join(absent)}: write the report again with this release")
-    edit_fields = [*edit_columns(factors), *second_columns(frame.columns, factors)]
-    edits = frame.drop_duplicates("request_id")[edit_fields].reset_index(drop=True)
+    edits = frame.drop_duplicates("request_id")[list(edit_columns(factors))].reset_index(drop=True)
     raters = frame[frame["rater_number"] >= 0].drop_duplicates("rater_number").sort_values("rater_number")
     by_rater = dict(list(frame.groupby("rater_number")))
     names = zip(raters["rater_number"], raters["rater"], raters["kind"], strict=True)

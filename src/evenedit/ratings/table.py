@@ -34,16 +34,6 @@ def edit_columns(factors: Iterable[Factor]) -> tuple[str, ...]:
     return (*before, *(f.name for f in factors), "outcome")
 
 
-SECOND = "_2"
-"""Ends the column of a second labelling: `race_2` beside `race`."""
-
-
-def second_columns(columns: Iterable[object], factors: Iterable[Factor]) -> tuple[str, ...]:
-    """Return the columns of a second labelling that exist, in the order of the factors."""
-    present, names = set(columns), [f.name for f in factors]
-    return tuple(name + SECOND for name in names if name + SECOND in present and name + SECOND not in names)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A number an instrument read off every edit, beside its answers."""
@@ -64,7 +54,7 @@ class RatingTable:
     """Every rater's answer to every question about every edit."""
 
     edits: pd.DataFrame
-    """One row per edit with `edit_columns(factors)`, and `<factor>_2` where portraits were labelled a second time."""
+    """One row per edit with `edit_columns(factors)`."""
     raters: tuple[str, ...]
     """Judges in the study's order (primary first), then instruments, then people, then reviewers."""
     kinds: tuple[Kind, ...]

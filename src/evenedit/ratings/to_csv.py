@@ -17,7 +17,7 @@ from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.from_csv import CONFIDENCE
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, second_columns
+from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 
 EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
 SETTLED, ENSEMBLE = "settled.", "score."
@@ -39,7 +39,7 @@ class Words(NamedTuple):
 
 def _shared(table: RatingTable) -> list[str]:
     """Columns that say which edit a row is about."""
-    labels = (*(f.name for f in table.factors), *second_columns(table.edits.columns, table.factors))
+    labels = [f.name for f in table.factors]
     return [
         "request_id",
         "experiment",

@@ -55,12 +55,9 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table9": sample.portraits,
     "table18": sample.sample,
     "table17": raters.participants,
-    "rater_holds": raters.rater_holds,
-    "rater_tests": raters.rater_tests,
     "rater_rates": raters.rater_rates,
     "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
-    "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
     "models": inference.models,
     "leave_one_out": inference.leave_one_out,
@@ -68,14 +65,13 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "powered": inference.powered,
     "multiverse": inference.multiverse,
     "noise": context.noise,
-    "second_labels": context.second_labels,
     "languages": context.languages,
     **APPENDIX,
 }
 """Each table's builder by the table's id."""
 OF_PEOPLE = (
     *("between_people", "rank_tests", "table6", "table18"),
-    *("table17", "rater_holds", "rater_tests", "rater_rates"),
+    *("table17", "rater_rates"),
 )
 """Tables that people's ratings alone can fill."""
 OF_INSTRUMENTS = (
@@ -142,8 +138,8 @@ SECTIONS = (
         ("figure_people", "table6", "figure6"),
         (
             *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18"),
-            *("table17", "rater_holds", "rater_tests", "rater_rates"),
-            *("rank_tests", "powered", "agreement", "judges_alone", "confidence"),
+            *("table17", "rater_rates"),
+            *("rank_tests", "powered", "agreement", "judges_alone"),
         ),
         "How far different raters agree on the same edits. Measurements of instruments are under 'Who was affected'.",
     ),
@@ -167,7 +163,6 @@ SECTIONS = (
             "sensitivity",
             "models",
             "leave_one_out",
-            "second_labels",
             "languages",
             "seeds",
         ),

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from evenedit.cases import grids
 from evenedit.cases.labels import in_a_sentence, labels_in_words
 from evenedit.cases.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Source
@@ -37,14 +38,7 @@ MOSAIC, ACROSS = 480, 24
 SEED = 42
 PROMPTS = 6
 """The most prompts of figure 13, as in the paper."""
-SHORT = {
-    "edit_success": "edit",
-    "skin_tone": "skin",
-    "race_drift": "race",
-    "gender_drift": "gender",
-    "age_drift": "age",
-    "aging_accuracy": "target age",
-}
+SHORT = {**grids.SHORT, "aging_accuracy": "target age"}
 """The short name of a question in a picture's caption."""
 RATED = "rated change of the person (skin tone, race, gender and age: distances from 'unchanged', summed)"
 MEASURED = "measured share of the picture that changed"

@@ -64,22 +64,6 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Confidence:
-    """How sure a judge stated it was about one question, 0 to 1."""
-
-    rater: str
-    question: str
-    n: int
-    missing: int
-    """Scores without a stated confidence."""
-    mean: float
-    agreeing: float | None
-    """Mean over edits on which the judges agree."""
-    disagreeing: float | None
-    """Mean over edits on which they differ by two or more."""
-
-
-@dataclass(frozen=True, slots=True)
 class PredictionPowered:
     """One estimate three ways: judges on all edits, people on the sample, both together."""
 

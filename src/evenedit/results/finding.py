@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evenedit.core.records import Experiment
+
 ALPHA = 0.05
 """A finding is clear below this chance of any false alarm in the whole report."""
 NO_CHANGE = "no_change"
@@ -18,22 +20,6 @@ PEOPLE = "people"
 
 FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
 FindingLevel = Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedGap:
-    """The unequal error of the judges that would explain a gap where people did not rate enough to check them."""
-
-    highest: str
-    lowest: str
-    false_calls: float
-    """Share of unaffected edits of the highest group that judges would have to call, and of the lowest none."""
-    misses: float
-    """Share of affected edits of the lowest group that judges would have to miss, and of the highest none."""
-    boundary: tuple[tuple[float, float], ...]
-    """Pairs of both, between these two, under which the groups' true rates are equal."""
-    labels: int | None
-    """Edits of each group that people would have to rate to show such a gap in 80 of 100 samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +66,6 @@ class Finding:
     standing: str = ""
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
-    explained: ExplainedGap | None = None
-    """Of a gap that people did not check: the judges' error that would explain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +95,44 @@ class Contribution:
 def within(low: float | None, high: float | None, margin: float | None) -> bool:
     """Return whether an interval lies wholly within ± margin; stricter than two one-sided tests."""
     return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
+
+
+def finding_in_words(
+    kind: FindingKind,
+    level: FindingLevel,
+    text: str,
+    *,
+    experiment: str = Experiment.DIAGNOSIS.value,
+    condition: str | None = None,
+    editor: str | None = None,
+    rater: str | None = None,
+    factor: str | None = None,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    p: float | None = None,
+    p_raw: float | None = None,
+    n: int | None = None,
+    faces: int | None = None,
+) -> Finding:
+    """Return a finding about no measure and no group in particular."""
+    return Finding(
+        kind=kind,
+        level=level,
+        experiment=experiment,
+        condition=condition,
+        editor=editor,
+        measure=None,
+        rater=rater,
+        factor=factor,
+        group=None,
+        against=None,
+        value=value,
+        low=low,
+        high=high,
+        p=p,
+        p_raw=p_raw,
+        n=n,
+        faces=faces,
+        text=text,
+    )

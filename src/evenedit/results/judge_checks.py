@@ -9,7 +9,7 @@ from typing import Any
 
 STUDY = "study"
 """The answers the study itself has, beside those of every variant."""
-CHECK_SCHEMA = "evenedit.judges-check/2"
+CHECK_SCHEMA = "evenedit.judges-check/3"
 ANCHORS_SCHEMA = "evenedit.anchors-check/1"
 
 COMPARED: dict[str, str] = {
@@ -58,29 +58,6 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeShiftTest:
-    """Does a way of asking move the answers, or those about some group more than others'?"""
-
-    judge: str
-    comparison: str
-    question: str
-    factor: str | None
-    """None: everybody's mean shift against none. Else: the gap between the groups of this factor."""
-    measure: str
-    """mean or changed."""
-    value: float
-    """The mean shift, or the highest minus the lowest over groups."""
-    highest: str
-    lowest: str
-    """The groups of a gap; empty where there is none."""
-    p: float
-    p_holm: float
-    """Adjusted over the questions (and factors) of one judge, comparison and measure."""
-    faces: int
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
 class VariantCalls:
     """How the calls of one judge ended under one way of asking."""
 
@@ -102,12 +79,11 @@ class JudgeCheck:
 
     provenance: Mapping[str, Any]
     rules: Mapping[str, Any]
-    """Variants, sample, draws, permutations, seed, confidence."""
+    """Variants, sample, draws, seed, confidence."""
     sample: Mapping[str, float]
     """Request ids with their inclusion probabilities."""
     calls: tuple[VariantCalls, ...]
     shifts: tuple[Shift, ...]
-    tests: tuple[JudgeShiftTest, ...]
     simulated: tuple[str, ...] = ()
 
     @property

@@ -16,23 +16,20 @@ from evenedit.protocol.measures import Measure
 from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results import long_lists
 from evenedit.results.agreement import Agreement as Agreement
-from evenedit.results.agreement import Confidence as Confidence
 from evenedit.results.agreement import Coverage as Coverage
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.finding import Contribution as Contribution
-from evenedit.results.finding import ExplainedGap as ExplainedGap
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.materials import MaterialsUsed
 from evenedit.results.preregistration import Preregistration
-from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
+from evenedit.results.rater_groups import RaterRate
 from evenedit.results.reading import parse, parse_with_body
 from evenedit.results.sensitivities import Bound as Bound
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
 from evenedit.results.sensitivities import LanguageDifference as LanguageDifference
 from evenedit.results.sensitivities import LeaveOneOut as LeaveOneOut
 from evenedit.results.sensitivities import Multiverse as Multiverse
-from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
 from evenedit.results.sensitivities import SeedSpread as SeedSpread
 from evenedit.results.sensitivities import Sensitivity as Sensitivity
 from evenedit.results.sensitivities import Specification as Specification
@@ -270,7 +267,6 @@ class Results:
     coverage_tests: tuple[GapTest, ...] = ()
     """Does a judge leave edits of some group unanswered more often? `gap.unanswered.<rater>`"""
     bounds: tuple[Bound, ...] = ()
-    confidence: tuple[Confidence, ...] = ()
     models: tuple[Model, ...] = ()
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
@@ -281,8 +277,6 @@ class Results:
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[InstrumentResults, ...] = ()
     """Each instrument by itself."""
-    second_labels: tuple[SecondLabelling, ...] = ()
-    """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
     noise: tuple[EditorNoise, ...] = ()
     """What each editor moves by itself, where there is a null edit or several seeds."""
     languages: tuple[LanguageDifference, ...] = ()
@@ -301,12 +295,7 @@ class Results:
     """Which prompts and portraits carry each clear or suggestive finding."""
     participants: tuple[ParticipantCounts, ...] = ()
     """Who rated, by what they said about themselves: the paper's Table 17, without cells below five people."""
-    rater_tests: tuple[RaterTest, ...] = ()
-    """Do groups of raters rate differently? None where no two groups of five raters are known."""
-    rater_effects: tuple[RaterEffect, ...] = ()
     rater_rates: tuple[RaterRate, ...] = ()
-    findings_by_rater_group: tuple[RaterHold, ...] = ()
-    """Does each finding hold for raters of each group?"""
     title: str = ""
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)

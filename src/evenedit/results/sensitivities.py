@@ -1,4 +1,4 @@
-"""What else a number depends on: who labelled the portraits, and what the editor does by chance."""
+"""What else a number depends on: thresholds, single faces, languages, and what the editor does by chance."""
 
 from __future__ import annotations
 
@@ -6,34 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evenedit.results.finding import ENSEMBLE
-
-
-@dataclass(frozen=True, slots=True)
-class SecondLabelling:
-    """A gap, or a group's shift, with the labels of a second labelling beside the first."""
-
-    measure: str
-    """gap.<rate> or shift.<axis or rate>"""
-    editor: str | None
-    group: Mapping[str, str]
-    """{"race": "*"} for a gap over races, {"race": "Black"} for one group's shift."""
-    value: float
-    """With the first labels."""
-    low: float | None
-    high: float | None
-    p: float | None
-    second: float
-    """With the second labels; a portrait without one keeps its first."""
-    second_low: float | None
-    second_high: float | None
-    second_p: float | None
-    highest: str | None
-    lowest: str | None
-    """Of a gap, the groups at its ends with the second labels."""
-    relabelled: int
-    """Portraits whose two labels differ."""
-    labelled: int
-    """Portraits that have both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,6 @@ from evenedit.core.errors import EvenEditError
 if TYPE_CHECKING:
     import pandas as pd
 
-NEEDED = ("source", "edited", "prompt")
-"""Columns every table has; `file` may stand for `edited`, and `prompt_id` alone for `prompt`."""
-FURTHER = ("prompt_id", "asks", "editor", "seed", "refused")
-"""Columns a table may have beside the labels."""
 LISTED = 20
 """Problems listed before the rest are counted."""
 EXAMPLE = """\

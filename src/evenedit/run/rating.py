@@ -291,7 +291,7 @@ class _Cases:
             outputs[0],
             prompt,
             prompt.swapped_text if request.condition.other_pronoun and prompt.swapped_text else prompt.text,
-            self.sources[sources[0]].first_labels if assignment.rater.sees_labels else None,
+            self.sources[sources[0]].attributes if assignment.rater.sees_labels else None,
             outputs[1] if len(outputs) > 1 else None,
             wording=self.file.judge_prompt,
             mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,

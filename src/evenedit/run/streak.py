@@ -60,8 +60,3 @@ class FailureStreak:
         with self._lock:
             if self.stop is None:
                 self.stop = Stop(self.name, reason, failure, mistake)
-
-    def go_on(self) -> None:
-        """Allow it to continue: what stopped it may have passed."""
-        with self._lock:
-            self.stop, self._failure, self._count = None, "", 0

@@ -31,7 +31,7 @@ class LabelRow:
     id: str
     """The portrait's id."""
     attributes: Mapping[str, str]
-    """A code for each factor; empty where the label is missing. `<factor>_2`: a second labelling, if any."""
+    """A code for each factor; empty where the label is missing."""
     file: str
     """The picture, relative to the folder."""
     origin: str
@@ -39,7 +39,7 @@ class LabelRow:
 
 
 class Folder:
-    """`path/labels.csv` names the images: columns file and one per factor, optionally id, origin and `<factor>_2`."""
+    """`path/labels.csv` names the images: columns file and one per factor, optionally id and origin."""
 
     def __init__(
         self,
@@ -81,9 +81,6 @@ class Folder:
         for line, row in self._table():
             try:
                 attributes = {f.name: f.code_of(row[f.name] or "") for f in self.factors}
-                second = {
-                    f"{f.name}_2": f.code_of(row[f"{f.name}_2"] or "") for f in self.factors if row.get(f"{f.name}_2")
-                }
             except EvenEditError as error:
                 problems.append(f"{self.labels} line {line}: {error}")
                 continue
@@ -94,7 +91,7 @@ class Folder:
             name = _name(cell)
             names_seen[name] += 1
             ident = row.get("id") or (name if names_seen[name] == 1 else f"{name}_{names_seen[name]}")
-            rows.append(LabelRow(line, ident, attributes | second, row["file"], row.get("origin") or row["file"]))
+            rows.append(LabelRow(line, ident, attributes, row["file"], row.get("origin") or row["file"]))
         repeated = [ident for ident, count in Counter(row.id for row in rows).items() if count > 1]
         problems += [f"{self.labels}: id '{ident}' occurs more than once" for ident in repeated]
         if problems:

@@ -16,7 +16,6 @@ from evenedit.results.results import Agreement, Contrast, Model, PerJudgeEstimat
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import prediction_powered_estimates
-from evenedit.stats.agreement.stated_confidence import confidence
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import contrasts, gaps
@@ -35,16 +34,13 @@ from evenedit.stats.engine.permutation import permutation_gap_tests
 from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 from evenedit.stats.findings.findings import FindingInputs, add_findings
-from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
-from evenedit.stats.rater_groups.finding_replication import findings_by_rater_group
-from evenedit.stats.rater_groups.rates import rater_rates
+from evenedit.stats.rater_groups import rater_rates
 from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.other_languages import language_differences
 from evenedit.stats.robustness.response_rates import coverage, coverage_tests
-from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
 
 
@@ -72,10 +68,7 @@ def analyse(
     parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
     parts.coverage = list(coverage(table))
     parts.coverage_tests = list(coverage_tests(table, rules))
-    parts.confidence = list(confidence(judged))
     parts.powered = list(_prediction_powered(scores, judged, rules, facts.inclusion, parts.estimates, parts.contrasts))
-    parts.rater_tests = list(rater_tests(table, rules))
-    parts.rater_effects = list(rater_effects(table, rules))
     parts.rater_rates = list(rater_rates(table, rules))
     _add_robustness(parts, scores, values, rules, [panel for _, panel in instruments])
     parts.participants = list(table.profiles.counts) if table.profiles else []
@@ -83,7 +76,6 @@ def analyse(
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge, parts.models = independent()  # waits for the second process
     add_findings(FindingInputs(table, scores, rules, evidence, parts, mitigation))
-    parts.findings_by_rater_group = findings_by_rater_group(parts.findings, table, rules)
     return parts.to_results(rules, facts, table.asks)
 
 
@@ -130,7 +122,6 @@ def _add_robustness(
     parts.bounds = list(bounds(parts.estimates))
     parts.seeds = list(seed_variance(scores, values, rules))
     parts.multiverse = list(multiverse(table, rules, parts.tests))
-    parts.second_labels = list(second_labelling(scores, values, rules, parts.estimates, parts.tests))
     parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
     parts.languages = list(language_differences(scores, rules))
 

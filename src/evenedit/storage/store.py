@@ -214,10 +214,8 @@ class Store:
     def save_answers(self, answers: Sequence[StoredReply], run_id: int) -> None:
         """Save replies and the ratings in them, in one transaction."""
         replies = [
-            {
-                "request_id": a.request_id,
-                "rater": a.rater,
-                "revision": a.revision,
+            _reply_key(a)
+            | {
                 "kind": a.kind.value,
                 "status": a.reply.status.value,
                 "reason": a.reply.reason,
@@ -227,10 +225,8 @@ class Store:
             for a in answers
         ]
         ratings = [
-            {
-                "request_id": a.request_id,
-                "rater": a.rater,
-                "revision": a.revision,
+            _reply_key(a)
+            | {
                 "question_id": question,
                 "value": value,
                 "confidence": a.reply.confidence.get(question),
@@ -239,15 +235,9 @@ class Store:
             for question, value in a.reply.values.items()
         ]
         calls = [
-            {
-                "request_id": a.request_id,
-                "rater": a.rater,
-                "revision": a.revision,
-                "via": a.reply.origin["via"],
-                "model": a.reply.origin["model"],
-                "input": a.reply.origin["input"],
-                "output": a.reply.origin["output"],
-                "content": a.reply.origin["content"],
+            _reply_key(a)
+            | {name: a.reply.origin[name] for name in ("via", "model", "input", "output", "content")}
+            | {
                 "obtained": a.reply.origin.get("obtained") or _now(),
                 "job": a.reply.origin.get("job"),
             }
@@ -567,6 +557,10 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return (status.st_size, status.st_mtime_ns) if status.st_size else (0, 0)
+
+
+def _reply_key(a: StoredReply) -> dict[str, Any]:
+    return {"request_id": a.request_id, "rater": a.rater, "revision": a.revision}
 
 
 def _now() -> str:

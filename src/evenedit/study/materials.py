@@ -161,7 +161,7 @@ def _sent(
         blank,
         prompt,
         prompt.swapped_text or "" if swapped else prompt.text,
-        sources[request.source_ids[0]].first_labels if rater.sees_labels else None,
+        sources[request.source_ids[0]].attributes if rater.sees_labels else None,
         blank if sample.pairwise else None,
         wording=study.file.judge_prompt,
         mitigated=_mitigated(sample) if rater.sees_labels else None,

@@ -140,4 +140,4 @@ def _grouped(
     groups = {group: n for group, n in counts.counts.items() if group not in (WITHHELD, MISSING)}
     raters = {person: group for person in people if (group := _group(question, person, answers)) in groups}
     shares = section.questionnaire.population.get(question.id, {}) if section.questionnaire else {}
-    return RaterQuestion(question.id, question.title, groups, raters, question.same, shares)
+    return RaterQuestion(question.id, question.title, groups, raters, shares)

@@ -62,7 +62,6 @@ from evenedit.survey.slots import Slots
 from evenedit.survey.tasks import Material, order
 from evenedit.survey.visits import (
     Arrival,
-    AskedQuestion,
     Completion,
     IncompleteTaskError,
     NotAllowedError,
@@ -73,21 +72,6 @@ from evenedit.survey.visits import (
     VisitEnding,
     VisitStage,
 )
-
-__all__ = [
-    "Arrival",
-    "AskedQuestion",
-    "Completion",
-    "IncompleteTaskError",
-    "NotAllowedError",
-    "ParticipantItem",
-    "ResumeCodeRequiredError",
-    "SurveyService",
-    "TaskCard",
-    "Visit",
-    "VisitEnding",
-    "VisitStage",
-]
 
 TRIES = 2
 """How often the comprehension check may be taken."""

@@ -26,7 +26,7 @@ from evenedit.survey.questionnaire import (
     page_questions,
     unknown_answers,
 )
-from evenedit.survey.sessions import Visit
+from evenedit.survey.visits import Visit
 from evenedit.web.errors import HttpProblem
 from evenedit.web.survey import ERRORS
 from evenedit.web.visitor import (

@@ -53,7 +53,7 @@ from evenedit.survey.languages import Languages, Texts
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questionnaire import has_profile, is_asked
 from evenedit.survey.questions import PAIRWISE, ROLE
-from evenedit.survey.sessions import (
+from evenedit.survey.visits import (
     NotAllowedError,
     ParticipantItem,
     ResumeCodeRequiredError,

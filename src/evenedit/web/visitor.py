@@ -13,7 +13,8 @@ from fastapi.responses import RedirectResponse, Response
 from evenedit.config.study_file import SurveySection
 from evenedit.survey.languages import Languages, Texts
 from evenedit.survey.questionnaire import platform_questions
-from evenedit.survey.sessions import IncompleteTaskError, NotAllowedError, SurveyService, Visit, VisitStage
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import IncompleteTaskError, NotAllowedError, Visit, VisitStage
 from evenedit.web.consent import contact_of
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page

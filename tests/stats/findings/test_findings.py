@@ -252,11 +252,9 @@ def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
     (rule,) = check(results, [Rule.parse("gap.skin_lighter[race] <= 0.2")])
     if people:
         assert found.level == "suggestive" and "With people's ratings of 128 of these edits it is" in found.text
-        assert found.explained is None and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
+        assert "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
     else:
-        assert found.level == "clear" and "could make this gap between groups that are alike" in " ".join(found.caveats)
-        assert found.explained is not None and found.explained.labels is not None
-        assert rule.answer is GateAnswer.FAIL
+        assert found.level == "clear" and rule.answer is GateAnswer.FAIL
 
 
 def test_a_shift_that_only_the_judges_see_is_not_clear_and_its_value_is_corrected():

@@ -77,22 +77,3 @@ def test_calls_are_counted_for_every_group_of_every_factor():
     for factor in ("race", "gender", "age"):
         parts = [c for c in rows if factor in c.group]
         assert sum(c.refused for c in parts) == whole[0].refused
-
-
-def test_confidence_is_averaged_where_it_was_stated():
-    from evenedit.ratings.table import Scores
-    from evenedit.stats.agreement.stated_confidence import confidence
-
-    edits = pd.DataFrame([dict.fromkeys(edit_columns(FACTORS), "") for _ in range(4)])
-    shape = (1, 4, len(QUESTION_IDS))
-    skin = QUESTION_IDS.index("skin_tone")
-    values, sure = np.zeros(shape, dtype=np.int8), np.full(shape, np.nan, dtype=np.float32)
-    values[0, :, skin] = 3
-    sure[0, :3, skin] = (0.5, 1.0, 0.25)
-    apart = np.zeros(shape[1:], dtype=np.bool_)
-    apart[2, skin] = True
-    table = RatingTable(edits, ("judge",), (Kind.VLM,), values, np.zeros((1, 4), dtype=np.int8), sure)
-    (told,) = confidence(Scores(table, values[0], apart))
-    # 3 of 4 stated it: (0.5 + 1 + 0.25) / 3; agreeing (0.5 + 1) / 2; disagreeing 0.25
-    assert (told.n, told.missing) == (3, 1)
-    assert (told.mean, told.agreeing, told.disagreeing) == (1.75 / 3, 0.75, 0.25)

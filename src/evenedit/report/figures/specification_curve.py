@@ -110,7 +110,7 @@ def _lines(multiverses: list[Multiverse]) -> list[tuple[str, str, str]]:
 
 def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
     ax.axhline(0, color=FAINT, linewidth=1)
-    cases = Selection(m.measure, m.experiment, m.condition, m.editor, {m.factor: "*"})
+    cases = Selection.of_gap(m)
     gid = tip(f"{m.editor}: {sentence(index, m)}", query_of(index, cases))
     for filled in (True, False):
         at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]

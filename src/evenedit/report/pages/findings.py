@@ -82,8 +82,6 @@ class EditorCard:
     edits: int
     lead: Mapping[str, Any] | None
     """The pair of pictures that shows the first finding that has one."""
-    led_by: int
-    """The number of the finding that the pictures show."""
 
 
 def shown_findings(index: Index, links: CaseLinks) -> list[ShownFinding]:
@@ -114,7 +112,6 @@ def editor_cards(
     first = {editor: min((s.number for s in of_editor), default=len(findings) + 1) for editor, of_editor in of.items()}
     for editor in sorted(editors, key=lambda e: first[e]):
         of_editor = of[editor]
-        lead, led_by = _lead(index, of_editor, show, seen)
         yield EditorCard(
             editor=editor,
             simulated=editor in index.results.simulated,
@@ -122,20 +119,19 @@ def editor_cards(
             more=len(of_editor[ON_CARD:]),
             tally=tuple((level, n) for level in TALLIED if (n := sum(s.finding.level == level for s in of_editor))),
             edits=_edits(index, editor),
-            lead=lead,
-            led_by=led_by,
+            lead=_lead(index, of_editor, show, seen),
         )
 
 
 def _lead(
     index: Index, findings: list[ShownFinding], show: Callable[[str], ExampleCase | None], seen: dict[str, str]
-) -> tuple[Mapping[str, Any] | None, int]:
+) -> Mapping[str, Any] | None:
     for s in findings:
         for ident in s.finding.cases:
             example = show(ident)
             if example is not None:
-                return example_card(index, example, seen), s.number
-    return None, 0
+                return example_card(index, example, seen)
+    return None
 
 
 def _edits(index: Index, editor: str) -> int:

@@ -12,14 +12,13 @@ from evenedit.protocol import FACTORS, QUESTIONS, Factor
 from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, new_figure, render_figure
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import ALPHA, Index, display_name, interval_excludes
+from evenedit.report.render.index import Index, display_name, interval_excludes
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
-from evenedit.report.text.summary import Certainty, Sentence
-from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, JudgeShiftTest, Moved, Shift
+from evenedit.report.text.summary import Sentence
+from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift
 from evenedit.results.results import Results
 
 PAGE = "check.html"
-MEASURES = {"mean": "mean shift", "changed": "share changed"}
 VARIANT_TEXT = {
     "again": "Asked the same again",
     "since": "Compared with its answers in the study",
@@ -35,7 +34,7 @@ BY_COLOUR = ("skin_tone", "race_drift")
 def write_check(check: JudgeCheck, out: Path, *, title: str, factors: tuple[Factor, ...] = FACTORS) -> Path:
     """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
     index = Index(Results(check.provenance, check.rules, estimates=(), factors=factors, simulated=check.simulated))
-    built = [_moves(check, index), _groups(check, index), _tests(check, index), _calls(check, index)]
+    built = [_moves(check, index), _groups(check, index), _calls(check, index)]
     tables = {table.id: table for table in built if table is not None}
     drawing = _figure(check, index)
     figure = None if drawing is None else render_figure(drawing, bool(check.simulated))
@@ -65,9 +64,8 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
             ),
             ("Ways of asking", ", ".join(rules["variants"].values())),
             ("Intervals", f"{index.level}, {rules['intervals']}: faces are resampled, each with all its edits"),
-            ("Tests", f"{rules['permutations']:,} permutations over faces, seed {rules['seed']}"),
         ],
-        summary=[(judge, list(_sentences(check, index, judge))) for judge in _judges(check)],
+        summary=[(judge, list(_sentences(check, judge))) for judge in _judges(check)],
         labels=index.nouns,
         badges=BADGES,
         level=index.level,
@@ -98,7 +96,7 @@ def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Numb
 # -- words -----------------------------------------------------------------------------------------------------
 
 
-def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence]:
+def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
     """Sentences on how far a judge's answers change, each with its certainty."""
     repeats, intro = _overall_shifts(check, judge, "again"), VARIANT_TEXT["again"]
     if repeats and not any(map(_changed, repeats)):
@@ -111,7 +109,7 @@ def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence
         words += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
         yield Sentence(words, "observed", judge)
     for comparison in (c for c in COMPARED if c != "again"):
-        yield from _shifted(check, index, judge, comparison)
+        yield from _shifted(check, judge, comparison)
     colourless = [s for q in BY_COLOUR if (s := check.find(judge, "grey", q)) is not None and s.n]
     if colourless:
         unchanged = " and ".join(f"{_share(s.changed, complement=True)} of its {_title(s)} scores" for s in colourless)
@@ -132,52 +130,25 @@ def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence
         yield Sentence(f"The check is not complete: {waiting:,} calls have not been made yet.", "caution", judge)
 
 
-def _shifted(check: JudgeCheck, index: Index, judge: str, comparison: str) -> Iterator[Sentence]:
-    """Sentences on one comparison: shifts over everybody, then gaps between groups."""
-    tests = [t for t in check.tests if (t.judge, t.comparison) == (judge, comparison)]
-    overall = {t.question: t for t in tests if t.factor is None}
-    graded: dict[Certainty, list[Shift]] = {"clear": [], "suggestive": []}
+def _shifted(check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sentence]:
+    """Sentences on the shifts of one comparison over everybody."""
     shifts = _overall_shifts(check, judge, comparison)
-    for shift in shifts:
-        grade = _grade(overall.get(shift.question), shift.mean)
-        if grade != "none":
-            graded[grade].append(shift)
-    for certainty, shifts_of_grade in graded.items():
-        if shifts_of_grade:
-            moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in shifts_of_grade)
-            yield Sentence(f"{VARIANT_TEXT[comparison]}, it moved {moved} on average.", certainty, judge)
-    if shifts and not any(map(_changed, shifts)):
+    moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in shifts if _is_moved(s))
+    if moved:
+        yield Sentence(f"{VARIANT_TEXT[comparison]}, it moved {moved} on average.", "suggestive", judge)
+    elif shifts and not any(map(_changed, shifts)):
         yield Sentence(f"{VARIANT_TEXT[comparison]}, it changed none of its answers.", "none", judge)
-    elif shifts and not any(graded.values()):
+    elif shifts:
         widest = [
             max(abs(s.mean.low), abs(s.mean.high)) for s in shifts if s.mean.low is not None and s.mean.high is not None
         ]
         limit = f"; the intervals still allow {format_number(max(widest), 'score')} points" if widest else ""
         yield Sentence(f"{VARIANT_TEXT[comparison]}, no average shift is shown{limit}.", "none", judge)
-    for test in tests:
-        if test.factor and test.highest and test.p_holm < ALPHA:
-            high, low = (
-                check.find(judge, comparison, test.question, {test.factor: g}) for g in (test.highest, test.lowest)
-            )
-            ends = [
-                f"{_points(s.mean) if test.measure == 'mean' else _share(s.changed)} for those labelled {level}"
-                for s, code in ((high, test.highest), (low, test.lowest))
-                if s is not None and (level := index.level_name(test.factor, code))
-            ]
-            what = "average shift" if test.measure == "mean" else "share of changed answers"
-            yield Sentence(
-                f"{VARIANT_TEXT[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by "
-                f"{index.factor_noun(test.factor)}: {' but '.join(ends)}.",
-                "clear",
-                judge,
-            )
 
 
-def _grade(test: JudgeShiftTest | None, moved: Moved) -> Certainty:
-    """Clear: p after Holm, and the interval excludes no shift. Suggestive: p alone."""
-    if test is None or test.p >= ALPHA:
-        return "none"
-    return "clear" if test.p_holm < ALPHA and interval_excludes(moved.low, moved.high) else "suggestive"
+def _is_moved(shift: Shift) -> bool:
+    """Return whether the interval of the mean shift excludes 0."""
+    return interval_excludes(shift.mean.low, shift.mean.high)
 
 
 def _changed(shift: Shift) -> float:
@@ -221,32 +192,22 @@ def _numbers(s: Shift) -> tuple[Cell, ...]:
 
 
 def _moves(check: JudgeCheck, index: Index) -> Table | None:
-    tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
-    rows: list[tuple[Cell, ...]] = []
-    for s in check.shifts:
-        if not s.group and s.n:
-            t = tests.get((s.judge, s.comparison, s.question))
-            p = [Number(getattr(t, kind, None), "p") for kind in ("p", "p_holm")]
-            rows.append((s.judge, s.comparison, s.question, *_numbers(s), *p, s.n, s.missing))
     return table_of(
         index,
         "moves",
         "Shifts of the scores",
         "Every edit is its own control. Asked again, edited image first and without colour are compared with a first "
         "repeat on the same occasion. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
-        (
-            *_WHERE,
-            *_NUMBERS,
-            Column("p", "p"),
-            Column("p_holm", "p, Holm"),
-            Column("n", "n"),
-            Column("missing", "missing"),
-        ),
-        rows,
+        (*_WHERE, *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
+        [
+            (s.judge, s.comparison, s.question, *_numbers(s), s.n, s.missing)
+            for s in check.shifts
+            if not s.group and s.n
+        ],
         notes=(
             f"Brackets: {index.level} intervals, faces resampled (Wilson over faces where a share is 0% or 100%; none "
-            "where nothing changed). Beyond repeats: share changed minus the share that asking again changes. p: signs "
-            "of each face's shifts flipped; Holm over the questions of one judge and comparison.",
+            "where nothing changed); not adjusted for the number of questions. Beyond repeats: share changed minus the "
+            "share that asking again changes.",
         ),
     )
 
@@ -262,38 +223,6 @@ def _groups(check: JudgeCheck, index: Index) -> Table | None:
             (s.judge, s.comparison, s.question, index.group_label(s.group), *_numbers(s), s.n, s.missing)
             for s in check.shifts
             if s.group and s.n
-        ],
-    )
-
-
-def _tests(check: JudgeCheck, index: Index) -> Table | None:
-    tests = sorted((t for t in check.tests if t.factor), key=lambda t: (t.p_holm, t.p, -t.value))
-    return table_of(
-        index,
-        "tests",
-        "Differences of the shifts between groups",
-        "Highest minus lowest over the groups of one factor. p: labels permuted over faces; Holm over the questions "
-        "and factors of one judge, comparison and measure.",
-        (
-            *_WHERE,
-            text("factor", "Factor"),
-            text("measure", "Measure"),
-            Column("gap", "Gap"),
-            text("highest", "Highest"),
-            text("lowest", "Lowest"),
-            Column("p", "p"),
-            Column("p_holm", "p, Holm"),
-            Column("faces", "faces"),
-        ),
-        [
-            (
-                *(t.judge, t.comparison, t.question, index.factor_label(t.factor), MEASURES[t.measure]),
-                Number(t.value, "score" if t.measure == "mean" else "points"),
-                *(index.level_label(t.factor, code) if code else None for code in (t.highest, t.lowest)),
-                *(Number(t.p, "p"), Number(t.p_holm, "p"), t.faces),
-            )
-            for t in tests
-            if t.factor
         ],
     )
 
@@ -333,8 +262,7 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
     if not comparisons:
         return None
     questions = [q for q in QUESTIONS if any(s.question == q for shifts in places.values() for s in shifts)]
-    tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
-    clear_shifts = []
+    moved = []
     with new_figure(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
         axes = figure.subplots(len(comparisons), len(judges), sharex=True, sharey=True, squeeze=False)
         for row, comparison in enumerate(comparisons):
@@ -342,7 +270,6 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
                 ax = axes[row][column]
                 ax.axvline(0, color=FAINT, linewidth=1)
                 for s in places[judge, comparison]:
-                    clear = _grade(tests.get((judge, comparison, s.question)), s.mean) == "clear"
                     dot(
                         ax,
                         questions.index(s.question),
@@ -350,19 +277,19 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
                         s.mean.low,
                         s.mean.high,
                         BLUE,
-                        filled=clear,
+                        filled=_is_moved(s),
                     )
-                    if clear:
-                        clear_shifts.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
+                    if _is_moved(s):
+                        moved.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
                 ax.set_title(f"{judge}\n{display_name(comparison)}" if row == 0 else display_name(comparison))
                 _scale(ax, questions)
         return Drawing(
             figure,
             "figure_moves",
             "Shifts of each judge's scores",
-            f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: clear. "
+            f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: without 0. "
             "Right of the line: higher scores than before.",
-            "Mean shifts by judge, way of asking and question. " + (" ".join(clear_shifts[:12]) or "None is clear."),
+            "Mean shifts by judge, way of asking and question. " + (" ".join(moved[:12]) or "Every interval holds 0."),
         )
 
 

@@ -25,7 +25,6 @@ from evenedit.report.contents import (
     front_sections,
 )
 from evenedit.report.figures.base import FORMATS, FigureFile
-from evenedit.report.figures.error_region import error_region
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.report.pages.cases import PAGE, PICTURES, CaseBundle, cases_page
 from evenedit.report.pages.example import ExampleCase, example_card
@@ -290,7 +289,6 @@ def _finding_pages(
                 related=[o for o in related if o.finding.editor in (None, f.editor)],
                 numbers=len(findings),
                 carriers=carriers(parts.index, f, own_links),
-                region=error_region(parts.index, f),
             ),
         )
 

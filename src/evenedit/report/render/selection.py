@@ -14,6 +14,7 @@ from evenedit.protocol.rubric import Rate
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import Index
 from evenedit.results.results import GapTest
+from evenedit.results.sensitivities import Bound, LeaveOneOut, Multiverse
 
 GALLERY = "/gallery?"
 """What stands before a query in the web app."""
@@ -63,6 +64,11 @@ class Selection:
         unasked = Measure(e.measure).kind == MeasureKind.SHIFT
         measure = count_query(e.measure, e.value, rater)
         return cls(measure, e.experiment, e.condition, e.editor, e.group, rater, unasked)
+
+    @classmethod
+    def of_gap(cls, x: Bound | LeaveOneOut | Multiverse) -> Selection:
+        """Return the edits behind a gap over a factor."""
+        return cls(x.measure, x.experiment, x.condition, x.editor, {x.factor: EVERY})
 
 
 def count_query(measure: str, value: float | None, rater: str | None) -> str:

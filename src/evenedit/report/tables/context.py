@@ -1,11 +1,11 @@
-"""What stands beside gaps and shifts: the editor's own noise, a second labelling, and other languages."""
+"""What stands beside gaps and shifts: the editor's own noise, and other languages."""
 
 from __future__ import annotations
 
 from evenedit.core.records import Condition, ConditionKind, Experiment
-from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import TWO_SIDED
-from evenedit.report.render.index import POOLED, Index
+from evenedit.report.render.index import Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
 from evenedit.results.finding import ENSEMBLE
@@ -46,50 +46,6 @@ def noise(index: Index) -> Table | None:
         ),
         rows,
         notes=(f"Brackets: {index.level} intervals.",),
-    )
-
-
-def second_labels(index: Index) -> Table | None:
-    """Build the table of every gap with the first and with the second labels."""
-    rows = []
-    for s in index.results.second_labels:
-        if Measure(s.measure).kind != MeasureKind.GAP or s.editor not in index.lines("diagnosis"):
-            continue
-        (factor,) = s.group
-        over = Selection(s.measure, Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, s.editor, s.group)
-        ends = ("", "") if s.highest is None or s.lowest is None else (
-            index.level_label(factor, s.highest),
-            index.level_label(factor, s.lowest),
-        )  # fmt: skip
-        rows.append(
-            (
-                *(s.editor or POOLED, index.factor_label(factor), Measure(s.measure).name),
-                *(Number(s.value, "points", s.low, s.high, cases=over), Number(s.p, "p")),
-                *(Number(s.second, "points", s.second_low, s.second_high), Number(s.second_p, "p")),
-                *(*ends, s.relabelled, s.labelled),
-            )
-        )
-    return table_of(
-        index,
-        "second_labels",
-        "Gaps with a second labelling",
-        "The same gaps where portraits are grouped by the second labels (columns such as race_2 of the label file); a "
-        "portrait without one keeps its first.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("rate", "Rate"),
-            Column("gap", "Gap"),
-            Column("p", "p"),
-            Column("second", "Gap, second labels"),
-            Column("second_p", "p"),
-            text("highest", "Highest, second labels"),
-            text("lowest", "Lowest, second labels"),
-            Column("relabelled", "labelled otherwise"),
-            Column("labelled", "labelled twice"),
-        ),
-        rows,
-        notes=(f"Brackets: {index.level} intervals. p: labels permuted over faces, not adjusted.",),
     )
 
 

@@ -10,7 +10,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index, display_name, factor_noun, listed, plural
 from evenedit.report.render.selection import PEOPLE, Selection
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import LeaveOneOut, MitigationEffect, Model, Multiverse, PredictionPowered
+from evenedit.results.results import MitigationEffect, Model, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
@@ -132,7 +132,7 @@ def leave_one_out(index: Index) -> Table | None:
         [
             (
                 *(x.editor or POOLED, index.factor_label(x.factor), Measure(x.measure).name),
-                *(Number(v, "points", cases=_gap(x)) for v in (x.value, x.low, x.high)),
+                *(Number(v, "points", cases=Selection.of_gap(x)) for v in (x.value, x.low, x.high)),
                 *(x.face, Number(x.same_extremes / x.faces, "share"), x.faces),
             )
             for x in index.results.leave_one_out
@@ -142,10 +142,6 @@ def leave_one_out(index: Index) -> Table | None:
         ],
         notes=("Same extreme groups: the share of faces without which the same groups are highest and lowest.",),
     )
-
-
-def _gap(x: LeaveOneOut | Multiverse) -> Selection:
-    return Selection(x.measure, x.experiment, x.condition, x.editor, {x.factor: "*"})
 
 
 def seeds(index: Index) -> Table | None:
@@ -266,8 +262,8 @@ def multiverse(index: Index) -> Table | None:
             (
                 *(m.editor, index.factor_label(m.factor), Measure(m.measure).name),
                 *(index.level_label(m.factor, code) for code in (m.highest, m.lowest)),
-                Number(default.value if default else None, "points", cases=_gap(m)),
-                *(Number(pick(values) if values else None, "points", cases=_gap(m)) for pick in (min, max)),
+                Number(default.value if default else None, "points", cases=Selection.of_gap(m)),
+                *(Number(pick(values) if values else None, "points", cases=Selection.of_gap(m)) for pick in (min, max)),
                 *(Number(m.same_sign / count, "share"), Number(m.significant() / count, "share"), count),
             )
         )

@@ -9,7 +9,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, display_name, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import Bound, Coverage
+from evenedit.results.results import Coverage
 
 _UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
@@ -171,43 +171,12 @@ def worst_cases(index: Index) -> Table | None:
         [
             (
                 *(b.editor or POOLED, index.factor_label(b.factor), Measure(b.measure).name),
-                *(Number(x, "points", cases=_gap(b)) for x in (b.value, b.low, b.high)),
+                *(Number(x, "points", cases=Selection.of_gap(b)) for x in (b.value, b.low, b.high)),
                 b.missing,
             )
             for b in index.results.bounds
             if (b.experiment, b.condition) == ("diagnosis", ConditionKind.BASELINE)
             and b.editor in index.lines("diagnosis")
-        ],
-    )
-
-
-def _gap(b: Bound) -> Selection:
-    return Selection(b.measure, b.experiment, b.condition, b.editor, {b.factor: "*"})
-
-
-def confidence(index: Index) -> Table | None:
-    """Build the table of the confidence that judges state with their scores."""
-    return table_of(
-        index,
-        "confidence",
-        "Confidence stated by the judges",
-        "Mean of the confidence from 0 to 1 a judge states with each score. Shown, never used as a weight.",
-        (
-            text("judge", "Judge"),
-            text("question", "Question"),
-            Column("mean", "Mean"),
-            Column("agreeing", "Where judges agree"),
-            Column("disagreeing", "Where they differ by 2 or more"),
-            Column("n", "n"),
-            Column("missing", "not stated"),
-        ),
-        [
-            (
-                *(c.rater, c.question),
-                *(Number(value, "score") for value in (c.mean, c.agreeing, c.disagreeing)),
-                *(c.n, c.missing),
-            )
-            for c in index.results.confidence
         ],
     )
 

@@ -62,11 +62,6 @@ class CumulativeLogits:
         """Effects of the columns of `between` on the log odds of a higher score."""
         return self.params[: self.size]
 
-    @property
-    def intercepts(self) -> Matrix:
-        """Log odds of a score above each cut, on the first prompt."""
-        return self.params[self.size : self.size + self.cuts]
-
     def covariance(self) -> Matrix:
         """Return the covariance of `coefficients`, a sandwich over faces."""
         alike, at = np.unique(np.column_stack([self.kind_of, self.count]), axis=0, return_inverse=True)

@@ -11,14 +11,13 @@ from evenedit.protocol import Factor
 from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results.agreement import (
     Agreement,
-    Confidence,
     Coverage,
     PerJudgeEstimate,
     PredictionPowered,
 )
 from evenedit.results.finding import Contribution, Finding
 from evenedit.results.materials import MaterialsUsed
-from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
+from evenedit.results.rater_groups import RaterRate
 from evenedit.results.results import (
     Contrast,
     GapTest,
@@ -35,7 +34,6 @@ from evenedit.results.sensitivities import (
     LanguageDifference,
     LeaveOneOut,
     Multiverse,
-    SecondLabelling,
     SeedSpread,
     Sensitivity,
 )
@@ -77,7 +75,6 @@ class AnalysisParts:
     coverage: list[Coverage] = field(default_factory=list)
     coverage_tests: list[GapTest] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
-    confidence: list[Confidence] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
     leave_one_out: list[LeaveOneOut] = field(default_factory=list)
     seeds: list[SeedSpread] = field(default_factory=list)
@@ -86,16 +83,12 @@ class AnalysisParts:
     powered: list[PredictionPowered] = field(default_factory=list)
     multiverse: list[Multiverse] = field(default_factory=list)
     measured: list[InstrumentResults] = field(default_factory=list)
-    second_labels: list[SecondLabelling] = field(default_factory=list)
     noise: list[EditorNoise] = field(default_factory=list)
     languages: list[LanguageDifference] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     participants: list[ParticipantCounts] = field(default_factory=list)
-    rater_tests: list[RaterTest] = field(default_factory=list)
-    rater_effects: list[RaterEffect] = field(default_factory=list)
     rater_rates: list[RaterRate] = field(default_factory=list)
-    findings_by_rater_group: list[RaterHold] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     simulated: list[str] = field(default_factory=list)
 

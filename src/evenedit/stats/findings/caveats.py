@@ -1,4 +1,4 @@
-"""What limits a finding that its test cannot see: few prompts, a handful of faces, labels that may be wrong."""
+"""What limits a finding that its test cannot see: few prompts, a handful of faces, missing scores."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, FindingLevel
 from evenedit.results.words import count, listed
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
-from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import ShiftTest, testable
 from evenedit.stats.findings.graded_gaps import GradedGap
-from evenedit.stats.robustness.mislabelled import influential_faces, labels_to_overturn
+from evenedit.stats.robustness.leave_one_out import influential_faces
 
 MOST_NAMED = 6
 """Up to so many prompts are named."""
@@ -76,19 +75,13 @@ def prompt_generality_clause(g: GradedGap) -> tuple[str, ...]:
     )
 
 
-def influence_clause(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
-    """Return caveats on influential faces of the disadvantaged group and on wrong labels that would undo the gap."""
-    panel, t = g.evidence.panel, g.test
-    few = influential_faces(panel, t, worse) if Measure(t.measure).name != "edit_success" else None
-    caveats: tuple[str, ...] = ()
-    if few is not None:
-        caveats += (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
-    wrong = labels_to_overturn(panel, t, rules) if g.grade == "clear" else None
-    if wrong is not None:
-        faces = "one face were" if wrong.faces == 1 else f"{wrong.faces} faces were"
-        bound, fewer = ("", ", and with no fewer" if wrong.faces > 1 else "") if wrong.exact else ("at most ", "")
-        caveats += (f"Its test would no longer show it if the label of {bound}{faces} another{fewer}.",)
-    return caveats
+def influence_clause(g: GradedGap, worse: str) -> tuple[str, ...]:
+    """Return the caveat on a few faces of the disadvantaged group that carry a gap."""
+    t = g.test
+    few = influential_faces(g.evidence.panel, t, worse) if Measure(t.measure).name != "edit_success" else None
+    if few is None:
+        return ()
+    return (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
 
 
 def pronoun_clause(level: FindingLevel, swapped: ShiftTest | None) -> tuple[str, ...]:

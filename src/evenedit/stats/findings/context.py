@@ -1,4 +1,4 @@
-"""What stands beside a finding: the editor's own noise, a second labelling, and other languages."""
+"""What stands beside a finding: the editor's own noise, and other languages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import GapTest
-from evenedit.results.sensitivities import EditorNoise, LanguageDifference, SecondLabelling
+from evenedit.results.sensitivities import EditorNoise, LanguageDifference
 from evenedit.results.words import between, percent, points
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings.sentences import SIDES
@@ -40,24 +40,6 @@ def noise_clause(noise: Iterable[EditorNoise], rater: str, t: ShiftTest, confide
         low, high = sorted((sign * editor_noise.seed_low, sign * editor_noise.seed_high))
         text += f" Over {editor_noise.seeds} seeds it lies between {formatted(low)} and {formatted(high)}."
     return text
-
-
-def second_label_clause(
-    several: Iterable[SecondLabelling], rater: str, t: GapTest, confidence: float
-) -> tuple[str, ...]:
-    """Return the sentence on a gap with the second labels; empty without them."""
-    place = (t.measure, t.editor, {t.factor: "*"})
-    labelling = next((s for s in several if rater == ENSEMBLE and (s.measure, s.editor, dict(s.group)) == place), None)
-    if labelling is None or t.condition != ConditionKind.BASELINE:
-        return ()
-    low, high = labelling.second_low, labelling.second_high
-    reach = "" if low is None or high is None else f"{between(low, high, confidence)}; "
-    p = "" if labelling.second_p is None else f"p, not adjusted, {labelling.second_p:.2g}; "
-    other = "" if (labelling.highest, labelling.lowest) == (t.highest, t.lowest) else ", between other groups"
-    return (
-        f"With the second labels the gap is {points(labelling.second)}{other} ({reach}{p}{labelling.relabelled:,} of "
-        f"{labelling.labelled:,} portraits are labelled otherwise).",
-    )
 
 
 def shift_in_languages(estimates: Iterable[Estimate], rater: str, t: ShiftTest, confidence: float) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import lgamma, log
 
 import numpy as np
@@ -13,13 +14,14 @@ from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import RatingTable
-from evenedit.results.finding import ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
+from evenedit.results.finding import ENSEMBLE, PEOPLE, Finding, finding_in_words
 from evenedit.results.words import count, factor_noun, listed, plural
 
 SMALLEST = 3
 """Portraits a group needs before it is compared: of one or two, a face cannot be told from its group."""
 ARRANGEMENTS = 40
 """Ways to share out the labels that a comparison needs: with fewer, chance alone gives any gap with p above 0.05."""
+_finding = partial(finding_in_words, "design", condition=ConditionKind.BASELINE.value)
 
 
 def can_compare_groups(sizes: Mapping[str, int]) -> bool:
@@ -129,7 +131,9 @@ def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
             f"Nobody has compared the {'judge' if len(judges) == 1 else 'judges'} with people on these edits: what "
             "their errors could do to these numbers is not known."
         )
-        yield _finding("caution", text, kind="judge", rater=ENSEMBLE, n=n, faces=faces)
+        yield finding_in_words(
+            "judge", "caution", text, condition=ConditionKind.BASELINE.value, rater=ENSEMBLE, n=n, faces=faces
+        )
     failed = int((table.edits["outcome"] == Outcome.FAILED).sum())
     if failed:
         text = f"{count(failed, 'edit')} failed and {'is' if failed == 1 else 'are'} in no number here."
@@ -151,35 +155,3 @@ def _unreadable_rates(table: RatingTable, chosen: pd.DataFrame) -> Iterator[Find
             f"{count(n, 'edit')}: {reason}."
         )
         yield _finding("cannot_tell", text, rater=reading.rater, n=n, faces=None)
-
-
-def _finding(
-    level: FindingLevel,
-    text: str,
-    *,
-    kind: FindingKind = "design",
-    factor: str | None = None,
-    rater: str | None = None,
-    n: int | None,
-    faces: int | None,
-) -> Finding:
-    return Finding(
-        kind=kind,
-        level=level,
-        experiment=Experiment.DIAGNOSIS.value,
-        condition=ConditionKind.BASELINE.value,
-        editor=None,
-        measure=None,
-        rater=rater,
-        factor=factor,
-        group=None,
-        against=None,
-        value=None,
-        low=None,
-        high=None,
-        p=None,
-        p_raw=None,
-        n=n,
-        faces=faces,
-        text=text,
-    )

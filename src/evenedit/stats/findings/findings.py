@@ -14,9 +14,17 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
-from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
+from evenedit.results.finding import (
+    ALPHA,
+    ENSEMBLE,
+    NO_CHANGE,
+    Contribution,
+    Finding,
+    FindingLevel,
+    finding_in_words,
+    within,
+)
 from evenedit.results.results import Contrast, GapTest, PredictionPowered
-from evenedit.results.words import percent
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.parts import AnalysisParts
@@ -31,7 +39,7 @@ from evenedit.stats.findings.caveats import (
     prompt_scope_clause,
     too_few_faces_clause,
 )
-from evenedit.stats.findings.context import gap_in_languages, noise_clause, second_label_clause, shift_in_languages
+from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.families import WEIGHTS, shift_p_value, stereotype_tests, weighted_holm
@@ -41,7 +49,6 @@ from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 from evenedit.stats.findings.representative_cases import CaseFinder
 from evenedit.stats.findings.stereotype import stereotype_findings
-from evenedit.stats.robustness.error_sensitivity import error_explaining_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +152,6 @@ class FindingBuilder:
         text = f"{f.text} {sentences.with_people(p, Measure(p.measure), f.value or 0.0, self.rules.confidence)}"
         with_judges = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, text=text)
         return replace(with_judges, value=p.value, low=p.low, high=p.high)
-
-    def _unchecked(self, f: Finding, t: GapTest, ends: Sequence[Estimate]) -> Finding:
-        """Return a gap with the judges' error that would explain it, where people rated too little."""
-        e = error_explaining_gap(t, ends[0], ends[1], self.rules.confidence) if f.rater == ENSEMBLE else None
-        if e is None:
-            return f
-        caveats = (
-            "The judges' own error could make this gap between groups that are alike, if they wrongly called "
-            f"{percent(e.false_calls)} of the unaffected edits of the higher group and none of the lower one's, or "
-            f"missed {percent(e.misses)} of the affected edits of the lower group and none of the higher one's.",
-            *(() if e.labels is None else (_labels(e.labels),)),
-        )
-        return replace(f, caveats=f.caveats + caveats, explained=e)
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings, unordered."""
@@ -299,9 +293,8 @@ class FindingBuilder:
             text = f"{text[:-1]}, {sentences.on_these(read)}."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse, self.rules)
+        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse)
         caveats += missing_scores_clause(rater, rates_of_ends)
-        caveats += second_label_clause(self.parts.second_labels, rater, t, self.rules.confidence)
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         finding = Finding(
             kind="gap",
@@ -327,10 +320,7 @@ class FindingBuilder:
             ),
             caveats=caveats,
         )
-        checked = self._with_people(finding)
-        if checked is not finding:
-            return checked
-        return self._unchecked(finding, t, rates_of_ends if worse == t.highest else rates_of_ends[::-1])
+        return self._with_people(finding)
 
     def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
         first = several[0].test
@@ -351,25 +341,18 @@ class FindingBuilder:
             names = [Measure(g.test.measure).name for g in several]
             text = sentences.even_groups(factor, names, self.rules.margin, furthest, self.rules.confidence)
             size = furthest
-        return Finding(
-            kind="gap",
-            level="observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+        return finding_in_words(
+            "gap",
+            "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+            sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
             experiment=first.experiment,
             condition=first.condition,
             editor=first.editor,
-            measure=None,
             rater=rater,
             factor=factor.name,
-            group=None,
-            against=None,
-            value=None,
-            low=None,
             high=size,
-            p=None,
-            p_raw=None,
             n=max((e.n for e in counted if e is not None), default=None),
             faces=first.faces,
-            text=sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
         )
 
     def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:
@@ -423,11 +406,6 @@ class FindingBuilder:
                 worse_is_high = name.name != "edit_success"
                 ends = (f.group, f.against) if worse_is_high else (f.against, f.group)
             yield from contributions(f.id, one.panel, measure, f.editor, ends, self.rules.confidence)
-
-
-def _labels(each: int) -> str:
-    """Return the number of people's ratings needed to check whether a gap is an error of the judges."""
-    return f"Ratings by people of about {each:,} edits of each group would settle it."
 
 
 def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[object, ...]:

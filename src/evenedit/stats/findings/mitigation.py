@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
-from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel
+from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel, finding_in_words
 from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import step_down
@@ -25,6 +26,13 @@ CHOSEN = ("drift", "priority")
 REGRESSION = (
     "The cases were chosen by how their baseline had been rated, so a repetition alone would have drifted less: this "
     "preference is no evidence for the feature prompt."
+)
+_about = partial(
+    finding_in_words,
+    "mitigation",
+    experiment=Experiment.MITIGATION.value,
+    condition=ConditionKind.FEATURE.value,
+    rater=ENSEMBLE,
 )
 
 
@@ -70,7 +78,7 @@ class MitigationFindings:
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
             text = sentences.no_mitigation(several)
-            yield _about(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
+            yield _about("cannot_tell", text, editor=editor, n=max(e.n for e in several), high=widest)
         adjusted_shares = self._adjusted_preferences(weight) if self._preferences else [None] * len(self.shares)
         for t, p in zip(self.shares, adjusted_shares, strict=True):
             if t.p is not None:
@@ -82,7 +90,7 @@ class MitigationFindings:
                 "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
                 "(regression to the mean), so changes cannot be credited to the feature prompt alone."
             )
-            yield _about(str(name), "caution", text, n=e.n, high=None)
+            yield _about("caution", text, editor=str(name), n=e.n)
 
     def _adjusted_effects(self, weight: float) -> dict[tuple[str | None, str], float]:
         """Return p by editor and question: Westfall and Young's step-down over swapped arms, times the weight."""
@@ -104,9 +112,9 @@ class MitigationFindings:
         assert e.editor is not None and e.value is not None
         return replace(
             _about(
-                e.editor,
                 "clear" if p is not None and p < ALPHA else "suggestive",
                 sentences.mitigation(e, self.rules.confidence),
+                editor=e.editor,
                 n=e.n,
                 high=e.high,
             ),
@@ -126,7 +134,7 @@ class MitigationFindings:
             level = "observed" if self._chosen else "clear" if p is not None and p < ALPHA else "suggestive"
         where = {"experiment": t.experiment, "condition": t.condition}
         return replace(
-            _about(t.editor, level, sentences.preference(t, self.rules.confidence), n=t.n, high=t.high),
+            _about(level, sentences.preference(t, self.rules.confidence), editor=t.editor, n=t.n, high=t.high),
             measure=t.measure,
             group=None if level == "cannot_tell" else {},
             value=t.value,
@@ -139,26 +147,3 @@ class MitigationFindings:
             else (),
             caveats=(REGRESSION,) if self._chosen else (),
         )
-
-
-def _about(editor: str, level: FindingLevel, text: str, *, n: int | None, high: float | None) -> Finding:
-    return Finding(
-        kind="mitigation",
-        level=level,
-        experiment=Experiment.MITIGATION.value,
-        condition=ConditionKind.FEATURE.value,
-        editor=editor,
-        measure=None,
-        rater=ENSEMBLE,
-        factor=None,
-        group=None,
-        against=None,
-        value=None,
-        low=None,
-        high=high,
-        p=None,
-        p_raw=None,
-        n=n,
-        faces=None,
-        text=text,
-    )

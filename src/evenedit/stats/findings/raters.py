@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.factors import Factor
-from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
+from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, finding_in_words
 from evenedit.results.results import Agreement
 from evenedit.results.words import factor_noun, group_name, listed, points
 from evenedit.stats.engine.parts import AnalysisParts
@@ -21,7 +20,6 @@ def rater_findings(parts: AnalysisParts) -> Iterator[Finding]:
     yield from _unanswered(parts)
     yield from _judge_error(parts)
     yield from _people(parts)
-    yield from _rater_groups(parts)
 
 
 def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
@@ -37,7 +35,9 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
                 "rest on fewer "
                 "answers there."
             )
-            yield _finding("judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p)
+            yield finding_in_words(
+                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p
+            )
 
 
 def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     if clear:
         where = listed([f"{_axis(a)} by {_by(a, factors)}" for a in clear])
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
-        yield _finding("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
+        yield finding_in_words("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
     widest = max(
         (a for a in parts.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
@@ -70,7 +70,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
         else ""
     )
     text = f"No difference by group was shown in the judges' error against people.{bound}"
-    yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
+    yield finding_in_words("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 
 
 def _people(parts: AnalysisParts) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
     text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
     lowest = min(kappas, key=lambda a: a.value or 0.0)
-    yield _finding(
+    yield finding_in_words(
         "people",
         "caution" if missed else "observed",
         text,
@@ -101,30 +101,6 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     )
 
 
-def _rater_groups(parts: AnalysisParts) -> Iterator[Finding]:
-    """Yield whether groups of raters rate differently."""
-    tests = parts.rater_tests
-    if not tests:
-        return
-    titles = {c.question: c.title.lower() for c in parts.participants}
-    clear = [t for t in tests if t.p_adjusted < ALPHA]
-    by = listed(list(dict.fromkeys(titles.get(t.question, t.question) for t in tests)))
-    n, least = max(t.n for t in tests), min(tests, key=lambda t: t.p_adjusted)
-    if not clear:
-        text = f"No difference between raters by {by} was shown, neither in all ratings nor by group of portraits."
-        yield _finding("people", "observed", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
-        return
-    factors = {f.name: f for f in parts.factors}
-    clauses = []
-    for t in clear:
-        who, axis = titles.get(t.question, t.question), QUESTIONS[t.axis].title.lower()
-        about = f" about portraits by {factor_noun(factors[t.factor])}" if t.factor else ""
-        own_group = f" (own group {t.value:+.2f} points)".replace("-", "−") if t.value is not None else ""
-        clauses.append(f"{axis} by {who}{about}{own_group}")
-    text = f"Raters of different groups rate differently: {listed(clauses)}."
-    yield _finding("people", "caution", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
-
-
 def _axis(a: Agreement) -> str:
     question = QUESTIONS.get(a.axis.partition(".")[0])
     return question.title.lower() if question else a.axis
@@ -133,39 +109,3 @@ def _axis(a: Agreement) -> str:
 def _by(a: Agreement, factors: dict[str, Factor]) -> str:
     name = next(iter(a.group), "")
     return factor_noun(factors[name]) if name in factors else name
-
-
-def _finding(
-    kind: FindingKind,
-    level: FindingLevel,
-    text: str,
-    *,
-    rater: str,
-    factor: str | None = None,
-    value: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    p: float | None = None,
-    p_raw: float | None = None,
-    n: int | None = None,
-) -> Finding:
-    return Finding(
-        kind=kind,
-        level=level,
-        experiment=Experiment.DIAGNOSIS.value,
-        condition=None,
-        editor=None,
-        measure=None,
-        rater=rater,
-        factor=factor,
-        group=None,
-        against=None,
-        value=value,
-        low=low,
-        high=high,
-        p=p,
-        p_raw=p_raw,
-        n=n,
-        faces=None,
-        text=text,
-    )

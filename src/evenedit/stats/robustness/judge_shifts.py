@@ -1,8 +1,7 @@
 """How far a way of asking moves a judge's answers: paired shifts, faces as the unit.
 
 Every edit is answered before and after, so each is its own control. Intervals draw faces anew (of n faces n-1, as
-everywhere); all edits of a face go together. Tests permute over faces as well: signs of a face's shifts for "are the
-answers moved at all", labels of faces for "are some group's moved more".
+everywhere); all edits of a face go together.
 """
 
 from __future__ import annotations
@@ -18,23 +17,17 @@ from evenedit.core.records import Estimate
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.results.judge_checks import JudgeShiftTest, Moved, Shift
+from evenedit.results.judge_checks import Moved, Shift
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates, shares
 from evenedit.stats.engine.intervals import as_interval, percentile
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, MeasureTable
-from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
-from evenedit.stats.engine.permutation import CHUNK, TIE, p_values, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
-STREAM = 3
-"""These tests' own random numbers, apart from those of other tests."""
 NOISE = "again"
 """The comparison that shows how much answers change by themselves."""
 MEASURES = ("mean", "size", "changed", "changed_two")
-TESTED = ("mean", "changed")
-"""What is compared between groups: the direction, and movement either way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +76,6 @@ def shifts(
                             )
                         )
     return results
-
-
-def shift_tests(
-    edits: pd.DataFrame,
-    applicable: NDArray[np.bool_],
-    comparisons: Sequence[Comparison],
-    rules: AnalysisRules,
-    factors: Sequence[Factor] = FACTORS,
-) -> list[JudgeShiftTest]:
-    """Test the mean shift of everybody and the differences between groups; Holm within each kind."""
-    results: list[JudgeShiftTest] = []
-    for number, panel in enumerate(_panels(edits, applicable, comparisons, factors)):
-        tests = [*_overall_tests(panel, rules, number), *_between_groups(panel, rules, number)]
-        families: dict[tuple[str, str, bool], list[JudgeShiftTest]] = {}
-        for test in tests:
-            families.setdefault((test.judge, test.measure, test.factor is None), []).append(test)
-        for family in families.values():
-            adjusted = holm([t.p for t in family])
-            results += [replace(t, p_holm=p) for t, p in zip(family, adjusted, strict=True)]
-    return results
-
-
-def sign_flip_p(
-    totals: NDArray[np.int64], permutations: int, rng: np.random.Generator, chunk: int = CHUNK
-) -> NDArray[np.float64]:
-    """Return the share [ratio] of sign flips of faces, the identity included, with at least the observed |sum|."""
-    observed = np.abs(totals.sum(axis=0))
-    reached = np.zeros(totals.shape[1], dtype=np.int64)
-    for start in range(0, permutations, chunk):
-        size = min(chunk, permutations - start)
-        signs = 2 * rng.integers(0, 2, size=(size, len(totals))) - 1
-        reached += (np.abs(signs @ totals) >= observed - TIE).sum(axis=0)
-    return np.asarray((1 + reached) / (1 + permutations))
 
 
 def _panels(
@@ -188,81 +148,3 @@ def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules
                 interval = as_interval(percentile(difference, rules.confidence)) or (None, None)
                 differences[judge, question] = Moved(values[0] - values[1], *interval)
     return differences
-
-
-def _tested(panel: Panel) -> list[tuple[int, str, str, str]]:
-    """Return (measure position, kind, question, judge) of each tested column."""
-    names = [m.name for m in panel.measures]
-    wanted = [(m, q) for m in TESTED for q in AXIS_QUESTIONS if _name(m, q) in names]
-    return [(names.index(_name(m, q)), m, q, judge) for m, q in wanted for judge in panel.editors]
-
-
-def _by_face(panel: Panel, column: str, judge: str) -> NDArray[np.int64]:
-    return np.asarray(panel.sums[column][panel.editors.index(judge)])
-
-
-def _overall_tests(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[JudgeShiftTest]:
-    all_faces = np.ones(len(panel.axes.clusters), dtype=np.bool_)
-    tested = [t for t in _tested(panel) if t[1] == "mean"]
-    if not tested:
-        return
-    totals = np.stack([_by_face(panel, panel.measures[at].total, judge) for at, _, _, judge in tested], axis=1)
-    rng = np.random.default_rng([rules.seed, STREAM, number])
-    p = sign_flip_p(totals, rules.permutations, rng)
-    for column, (at, measure, question, judge) in enumerate(tested):
-        value = shares(panel, panel.measures[at], [panel.editors.index(judge)], {"": all_faces}).get("")
-        if value is not None:
-            yield JudgeShiftTest(
-                judge=judge,
-                comparison=panel.condition,
-                question=question,
-                factor=None,
-                measure=measure,
-                value=value,
-                highest="",
-                lowest="",
-                p=float(p[column]),
-                p_holm=1.0,
-                faces=int((_by_face(panel, panel.measures[at].count, judge) > 0).sum()),
-                method=f"sign flips(faces, {rules.permutations})",
-            )
-
-
-def _between_groups(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[JudgeShiftTest]:
-    tested = _tested(panel)
-    for order, (factor, levels) in enumerate(panel.axes.levels.items()):
-        if len(levels) < 2 or not tested:
-            continue
-        labelled = np.isin(panel.axes.labels[factor], levels)
-        labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
-        within, how = strata(labels, factor, rules.permutations)
-        total, count = (
-            np.stack(
-                [_by_face(panel, getattr(panel.measures[at], kind), j)[labelled] for at, _, _, j in tested], axis=1
-            )
-            for kind in ("total", "count")
-        )
-        codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
-        rng = np.random.default_rng([rules.seed, STREAM, number, order])
-        p = p_values(codes, within, total, count, rules.permutations, rng)
-        masks = {level: panel.axes.mask({factor: level}) for level in levels}
-        for column, (at, measure, question, judge) in enumerate(tested):
-            share = shares(panel, panel.measures[at], [panel.editors.index(judge)], masks)
-            if len(share) < 2:
-                continue
-            highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
-            differs = share[highest] > share[lowest]
-            yield JudgeShiftTest(
-                judge=judge,
-                comparison=panel.condition,
-                question=question,
-                factor=factor,
-                measure=measure,
-                value=share[highest] - share[lowest],
-                highest=highest if differs else "",
-                lowest=lowest if differs else "",
-                p=float(p[column]),
-                p_holm=1.0,
-                faces=len(codes),
-                method=f"permutation({how}, {rules.permutations})",
-            )

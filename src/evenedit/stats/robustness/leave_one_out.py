@@ -1,4 +1,4 @@
-"""Does a gap hang on one face, or on one seed?"""
+"""Does a gap hang on one face, on a few, or on one seed?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
-from evenedit.results.results import LeaveOneOut, SeedSpread
+from evenedit.results.results import GapTest, LeaveOneOut, SeedSpread
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.shift_tests import find_measure
+
+HANDFUL = 0.25
+"""A quarter of a group's faces that holds more than half of its events carries the group."""
+SMALLEST = 6
+"""Faces a group needs before a few of them are told from the rest."""
 
 
 def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
@@ -67,6 +73,20 @@ def _extremes(total: NDArray[np.int64], count: NDArray[np.int64]) -> Extremes | 
     highest, lowest = np.nanargmax(share, axis=1), np.nanargmin(share, axis=1)
     at = np.arange(len(share))
     return share[at, highest] - share[at, lowest], highest, lowest
+
+
+def influential_faces(panel: Panel, test: GapTest, level: str) -> tuple[int, int] | None:
+    """Return the fewest faces with more than half of a group's events, and all its faces; None where they are many."""
+    measure = find_measure(panel, Measure(test.measure).to(MeasureKind.RATE))
+    assert measure is not None and test.editor is not None
+    row = panel.editors.index(test.editor)
+    total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
+    members = panel.axes.mask({test.factor: level}) & (count > 0)
+    events = np.sort(total[members])[::-1]
+    if len(events) < SMALLEST or events.sum() == 0:
+        return None
+    few = int(np.searchsorted(np.cumsum(events), events.sum() / 2, side="right")) + 1
+    return (few, len(events)) if few <= HANDFUL * len(events) else None
 
 
 def seed_variance(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:

@@ -1,9 +1,14 @@
-"""People's ratings of baseline outputs, one row each, with what is needed to compare groups of raters."""
+"""People's rates by who rated: each group of raters, everybody, and everybody weighted to a population of raters.
+
+Weighted rates (post-stratification) answer what people would say had each group the share that the study names, or the
+same share where it names none. Intervals take ratings of one person and of one face as dependent. A group of which
+fewer than five people rated some portraits has no rate there.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +17,88 @@ from scipy.special import stdtrit
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
 from evenedit.core.suppression import shown_counts
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.profiles import RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
+from evenedit.results.rater_groups import RaterRate
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, met_rates
+from evenedit.stats.engine.rules import AnalysisRules
 
+ALL_RATERS, WEIGHTED = "", "*"
+METHOD = "mean of ratings; two-way clustered (raters, faces)"
 Column = NDArray[np.float64]
 Codes = NDArray[np.int64]
 _OTHERS = ""
 """Raters in no group that may be shown; the last of the names, which -1 points at."""
+
+
+def rater_rates(table: RatingTable, rules: AnalysisRules) -> list[RaterRate]:
+    """Return every rate of baseline outputs by group of raters and by group of portraits."""
+    if table.profiles is None or not table.profiles.questions:
+        return []
+    rated = rated_portraits(table, AXIS_QUESTIONS)
+    portraits: list[tuple[Mapping[str, str], NDArray[np.bool_]]] = [({}, np.ones(len(rated.faces), dtype=np.bool_))]
+    for factor in table.factors:
+        portraits += [({factor.name: level}, m) for level, m in levels_of(rated.labels[factor.name], factor.codes)]
+    return [
+        rate
+        for question in table.profiles.questions
+        for ratings in rated.axes
+        for name, met in met_rates(ratings.score.astype(np.int64), ratings.axis, rules.rates)
+        for group, faces in portraits
+        for rate in _rates(rated, question, ratings, met.astype(np.float64), Measure.rate(name), group, faces, rules)
+    ]
+
+
+def _rates(
+    rated: RatedPortraits,
+    question: RaterQuestion,
+    ratings: PersonRatings,
+    met: Column,
+    measure: str,
+    group: Mapping[str, str],
+    faces: NDArray[np.bool_],
+    rules: AnalysisRules,
+) -> Iterator[RaterRate]:
+    included = faces[ratings.face]
+    part, y = ratings.only(included), met[included]
+    member = rated.groups(question)[part.rater]
+    masks = {name: member == at for name, at in rated.visible_groups(question, part.rater).items()}
+
+    def rate_of(raters: str, influence: Column, value: float, among: NDArray[np.bool_], method: str) -> RaterRate:
+        clusters = part.rater[among], part.face[among]
+        ends = interval(value, deviation(influence[among], *clusters), fewest(*clusters), rules.confidence)
+        low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in ends)
+        people = len(np.unique(clusters[0]))
+        return RaterRate(question.id, raters, measure, group, value, low, high, people, int(among.sum()), method)
+
+    if not len(y):
+        return
+    all_ratings = np.ones(len(y), dtype=np.bool_)
+    yield rate_of(ALL_RATERS, (y - y.mean()) / len(y), float(y.mean()), all_ratings, METHOD)
+    for name, mask in masks.items():
+        share = float(y[mask].mean())
+        yield rate_of(name, np.where(mask, (y - share) / mask.sum(), 0.0), share, mask, METHOD)
+    weights = _weights(question)
+    if weights and set(weights) <= set(masks):
+        means = {name: float(y[masks[name]].mean()) for name in weights}
+        influence = sum(
+            (np.where(masks[n], w * (y - means[n]) / masks[n].sum(), 0.0) for n, w in weights.items()), np.zeros(len(y))
+        )
+        among = np.logical_or.reduce([masks[name] for name in weights])
+        value = sum(w * means[name] for name, w in weights.items())
+        shares = ", ".join(f"{name} {w:.0%}" for name, w in weights.items())
+        yield rate_of(WEIGHTED, influence, value, among, f"{METHOD}; post-stratified ({shares})")
+
+
+def _weights(question: RaterQuestion) -> dict[str, float]:
+    """Return the positive weight of each group; the weights sum to 1."""
+    shares = {name: question.population.get(name, 0.0) for name in question.groups} if question.population else {}
+    if not sum(shares.values()) > 0:
+        shares = dict.fromkeys(question.groups, 1.0)
+    total = sum(shares.values())
+    return {name: share / total for name, share in shares.items() if share > 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +109,11 @@ class PersonRatings:
     score: Column
     rater: Codes
     """Position among the people of the table."""
-    edit: Codes
-    """Position of the rated output in the table."""
     face: Codes
 
     def only(self, rows: NDArray[np.bool_]) -> PersonRatings:
         """Return a subset of the ratings."""
-        return PersonRatings(self.axis, self.score[rows], self.rater[rows], self.edit[rows], self.face[rows])
+        return PersonRatings(self.axis, self.score[rows], self.rater[rows], self.face[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +125,6 @@ class RatedPortraits:
     labels: dict[str, NDArray[np.str_]]
     """[face] by factor."""
     axes: tuple[PersonRatings, ...]
-    editors: NDArray[np.str_]
-    """[edit]"""
 
     def groups(self, question: RaterQuestion) -> Codes:
         """Return the group position of each person [person]; -1 for none."""
@@ -64,10 +139,6 @@ class RatedPortraits:
         names = [*question.groups, _OTHERS]
         visible = shown_counts(Counter(names[at] for at in self.groups(question)[np.unique(raters)]))
         return {name: at for at, name in enumerate(question.groups) if visible and name in visible.cells}
-
-    def of(self, axis: str) -> PersonRatings | None:
-        """Return the ratings of an axis."""
-        return next((ratings for ratings in self.axes if ratings.axis == axis), None)
 
 
 def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
@@ -94,22 +165,9 @@ def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
         rater, edit = np.nonzero(values)
         if len(rater):
             score = values[rater, edit].astype(np.float64)
-            ratings.append(PersonRatings(axis, score, rater.astype(np.int64), edit.astype(np.int64), face_of[edit]))
+            ratings.append(PersonRatings(axis, score, rater.astype(np.int64), face_of[edit]))
     people = tuple(table.raters[place] for place in places)
-    return RatedPortraits(people, faces, labels, tuple(ratings), edits["editor"].to_numpy(dtype=np.str_))
-
-
-def centred(values: Column, *groups: Codes, rounds: int = 200) -> Column:
-    """Return the residuals of an additive model of the groupings (raters, outputs)."""
-    left = values - values.mean() if len(values) else values
-    for _ in range(rounds):
-        before = left
-        for group in groups:
-            count = np.maximum(np.bincount(group), 1)
-            left = left - (np.bincount(group, weights=left) / count)[group]
-        if not len(left) or float(np.abs(left - before).max()) < 1e-9:
-            break
-    return left
+    return RatedPortraits(people, faces, labels, tuple(ratings))
 
 
 def deviation(influence: Column, *clusters: Codes) -> float:
