@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.instruments.face import Face
-from evenedit.instruments.picture import Mask, Picture, Pixels
+from evenedit.instruments.picture import Mask, Picture, Pixels, interpolated
 
 SEARCH_SIDE = 128
 """Candidates are compared at this longer side."""
@@ -30,6 +30,10 @@ FLOW_SIDE = 256
 """Small moves are searched at this longer side."""
 LEAST_SIDE = 64
 """In smaller pictures no small moves are searched."""
+STEPS, POLISH = 15, 6
+"""Steps of the search for a finer move by OpenCV, then in double precision: always as many, on every processor."""
+FINEST = np.array([2.0**-14, 2.0**-14, 2.0**-8])
+"""What the finer move's turn and shift are rounded to: processors differ by less."""
 SMOOTH = 6.0
 """Pixels of it that the field is smoothed by."""
 FARTHEST = 0.06
@@ -109,7 +113,12 @@ def settle(source: Picture, aligned: Aligned) -> Aligned:
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     finder.setFinestScale(1)
     nowhere: Any = None
+    ipp = cv2.ipp.useIPP()
+    cv2.ipp.setUseIPP(
+        False
+    )  # for this thread; Intel's routines differ between processors, and the search enlarges that
     forward, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
+    cv2.ipp.setUseIPP(ipp)
     returned = cv2.remap(back, *_moved(forward), cv2.INTER_LINEAR)
     sure = np.hypot(*np.moveaxis(forward + returned, 2, 0)) < ROUND_TRIP
     trust = (sure * texture).astype(np.float32)
@@ -150,10 +159,17 @@ def _flow_view(source: Picture) -> tuple[Any, Any]:
 
 def _normal(rgb: Pixels, scale: float) -> Any:
     """Gray values normalised by the local mean and spread."""
-    gray = _gray(rgb, scale)
-    even = gray - cv2.GaussianBlur(gray, (0, 0), 8)
-    spread = np.sqrt(cv2.GaussianBlur(even**2, (0, 0), 8) + 60)
-    return np.clip(128 + 50 * even / spread, 0, 255).astype(np.uint8)
+    gray = _gray(rgb, scale).astype(np.float64)  # double precision: the search enlarges a pixel rounded otherwise
+    even = gray - _local_mean(gray)
+    spread = np.sqrt(_local_mean(even**2) + 60)
+    return np.rint(np.clip(128 + 50 * even / spread, 0, 255)).astype(np.uint8)
+
+
+def _local_mean(values: Any) -> Any:
+    """Return the mean around each pixel, by a Gaussian of 8 pixels on a quarter of the size."""
+    high, wide = values.shape
+    small = cv2.resize(values, (-(-wide // 4), -(-high // 4)), interpolation=cv2.INTER_AREA)
+    return cv2.resize(cv2.GaussianBlur(small, (0, 0), 2), (wide, high), interpolation=cv2.INTER_LINEAR)
 
 
 def _moved(field: Any) -> tuple[Any, Any]:
@@ -229,13 +245,39 @@ def _refine(
     """Add to `matrix` the small affine move that maximises correlation; None where the search does not converge."""
     view, seen = _small(edited, matrix, small.gray.shape, scale)
     step: Any = np.eye(2, 3, dtype=np.float32)
-    stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 25, 1e-4)
+    stop = (cv2.TERM_CRITERIA_COUNT, STEPS, 0.0)
     try:
         _, step = cv2.findTransformECC(small.gray, view, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
     except cv2.error:
         return None
-    turn, shift = np.asarray(step[:, :2], dtype=np.float64), np.asarray(step[:, 2], dtype=np.float64) / scale
+    turn, shift = np.hsplit(np.rint(_polished(small.gray, view, seen, step) / FINEST) * FINEST, [2])
+    shift = shift[:, 0] / scale
     return np.column_stack([matrix[:, :2] @ turn, matrix[:, :2] @ shift + matrix[:, 2]])
+
+
+def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64]:
+    """Continue OpenCV's search, which rounds positions to 1/32 pixel, in double precision (Evangelidis and Psarakis).
+
+    Every second row and column is enough for the last steps.
+    """
+    first, second = (cv2.GaussianBlur(one.astype(np.float64), (3, 3), 0) for one in (gray, view))
+    layers = np.stack([second, *np.gradient(second)[::-1], seen])
+    template = first[::2, ::2].ravel()
+    rows, columns = 2.0 * np.indices(first[::2, ::2].shape).reshape(2, -1)
+    place = np.stack([columns, rows, np.ones(len(rows))])
+    step = step.astype(np.float64)
+    for _ in range(POLISH):
+        at = step @ place
+        inside = (at >= 0).all(axis=0) & (at[0] <= first.shape[1] - 1) & (at[1] <= first.shape[0] - 1)
+        image, across, down, weight = interpolated(layers, at)
+        weight = weight * inside
+        jacobian = np.concatenate([place * (across * weight), place * (down * weight)])
+        now, was = (weight * (one - (weight * one).sum() / max(1.0, weight.sum())) for one in (image, template))
+        inverse = np.linalg.pinv(jacobian @ jacobian.T, hermitian=True)
+        of_now, of_was = jacobian @ now, jacobian @ was
+        gain = (now @ now - of_now @ inverse @ of_now) / (was @ now - of_was @ inverse @ of_now)
+        step = step + (inverse @ (gain * of_was - of_now)).reshape(2, 3)
+    return step
 
 
 def _warp(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Pixels:

@@ -44,8 +44,8 @@ STEADY = 0.03
 """Log ratio within which the light counts as the same."""
 ROUNDS = 6
 """How often the fit is made again with new weights."""
-MOST_JUDGED = 1000
-"""Pixels the light is fitted to, spread evenly over those that can be judged."""
+LEAST_JUDGED = 1000
+"""Pixels the light is fitted to, at least, where so many can be judged; at most twice as many."""
 BEYOND = 0.5
 """Logarithms of light by which the curve goes on beyond what it was judged by."""
 ALIKE, LEAST_ALIKE = 0.35, 40
@@ -56,6 +56,10 @@ GAMMA = 2.2
 """Bytes are about this root of light."""
 MOST_FACTOR = 10.0
 """A change of light beyond it means another picture."""
+
+
+LOGS = np.log(np.maximum(picture.linear(np.arange(256, dtype=np.uint8)), DARK, dtype=np.float64)).astype(np.float32)
+"""Logarithms of light by sRGB value: numpy's of single precision differ between processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ class _StudyView(NamedTuple):
 def _study_view(view: Picture) -> _StudyView:
     small = cv2.resize(view.rgb, _study_size(view), interpolation=cv2.INTER_AREA)
     light = picture.linear(np.asarray(small, dtype=np.uint8))
-    log = np.log(np.maximum(light, DARK))
+    log = np.asarray(cv2.LUT(small, LOGS), dtype=np.float32)
     clear = cv2.inRange(light, (DARK,) * 3, (BRIGHT,) * 3) > 0
     return _StudyView(log, np.asarray(clear), _spread(np.asarray(cv2.transform(log, np.full((1, 3), 1 / 3)))))
 
@@ -199,8 +203,9 @@ def _fitted(
 ) -> Relighting:
     """Fit robustly a gain and a curve for each channel, and one slope over the picture."""
     rows, columns = np.nonzero(judged)
-    step = max(1, len(rows) // MOST_JUDGED)
-    rows, columns = rows[::step], columns[::step]
+    step = 2 ** max(0, int(np.log2(len(rows) / LEAST_JUDGED)))
+    chosen = (3 * rows + 5 * columns) % step == 0  # by position: a pixel more or less leaves the others chosen
+    rows, columns = rows[chosen], columns[chosen]
     x, y = log[rows, columns].astype(np.float64), ratio[rows, columns].astype(np.float64)
     low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])

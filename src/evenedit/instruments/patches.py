@@ -74,10 +74,9 @@ def sampled(rgb: Pixels, face: Face, mesh: NDArray[np.float64]) -> Sampled:
         return Sampled(place, np.zeros((len(place), 3)), np.zeros(len(place), dtype=bool))
     soft = cv2.blur(picture.linear(np.ascontiguousarray(rgb[top:bottom, left:right])), (size, size))
     off_centre = 0.5 * (size % 2 == 0)  # a window of an even size lies half a pixel aside
-    x, y = (place - (left, top) + off_centre).astype(np.float32).T
-    light = cv2.remap(soft, x[:, None], y[:, None], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    light = picture.interpolated(np.moveaxis(soft, 2, 0), (place - (left, top) + off_centre).T).T
     facing = points.facing(face.coordinates(mesh)) >= LEAST_FACING
-    return Sampled(place, light[:, 0].astype(np.float64), np.asarray(inside & facing))
+    return Sampled(place, light, np.asarray(inside & facing))
 
 
 def labs(light: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -88,6 +88,25 @@ def encoded(light: NDArray[np.floating]) -> Pixels:
     return np.asarray(np.rint(255 * curve), dtype=np.uint8)
 
 
+def interpolated(layers: NDArray[np.floating], places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return layers of a picture at rows of x and y, bilinear in double precision; OpenCV rounds these to 1/32."""
+    count, high, wide = layers.shape
+    x, y = np.clip(places[0], 0, wide - 1), np.clip(places[1], 0, high - 1)
+    left, top = x.astype(np.intp), y.astype(np.intp)
+    u, v = x - left, y - top
+    right, bottom = np.minimum(left + 1, wide - 1), np.minimum(top + 1, high - 1)
+    corners = (
+        (top, left, (1 - v) * (1 - u)),
+        (top, right, (1 - v) * u),
+        (bottom, left, v * (1 - u)),
+        (bottom, right, v * u),
+    )
+    values = np.zeros((count, len(x)))
+    for row, column, weight in corners:
+        values += np.take(layers.reshape(count, -1), row * wide + column, axis=1) * weight
+    return values
+
+
 def lab_map(light: Light) -> Light:
     """Convert every pixel of a picture in linear light to CIELAB."""
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(light), cv2.COLOR_LRGB2Lab), dtype=np.float32)
