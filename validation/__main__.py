@@ -24,6 +24,7 @@ VALIDATIONS = (
     "load",
     "power",
     "rater_groups",
+    "reading_spread",
     "sealed",
     "services",
     "survey_kills",

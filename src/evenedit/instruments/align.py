@@ -250,18 +250,22 @@ def _refine(
         _, step = cv2.findTransformECC(small.gray, view, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
     except cv2.error:
         return None
-    turn, shift = np.hsplit(np.rint(_polished(small.gray, view, seen, step) / FINEST) * FINEST, [2])
-    shift = shift[:, 0] / scale
+    polished = _polished(small.gray, view, seen, step)
+    if polished is None:
+        return None
+    polished = np.rint(polished / FINEST) * FINEST
+    turn, shift = polished[:, :2], polished[:, 2] / scale
     return np.column_stack([matrix[:, :2] @ turn, matrix[:, :2] @ shift + matrix[:, 2]])
 
 
-def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64]:
+def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64] | None:
     """Continue OpenCV's search, which rounds positions to 1/32 pixel, in double precision (Evangelidis and Psarakis).
 
     Every second row and column is enough for the last steps.
     """
     first, second = (cv2.GaussianBlur(one.astype(np.float64), (3, 3), 0) for one in (gray, view))
-    layers = np.stack([second, *np.gradient(second)[::-1], seen])
+    well_inside = cv2.erode(seen.astype(np.uint8), np.ones((5, 5), dtype=np.uint8))  # beyond what its edge blurs into
+    layers = np.stack([second, *np.gradient(second)[::-1], well_inside])
     template = first[::2, ::2].ravel()
     rows, columns = 2.0 * np.indices(first[::2, ::2].shape).reshape(2, -1)
     place = np.stack([columns, rows, np.ones(len(rows))])
@@ -275,7 +279,10 @@ def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64
         now, was = (weight * (one - (weight * one).sum() / max(1.0, weight.sum())) for one in (image, template))
         inverse = np.linalg.pinv(jacobian @ jacobian.T, hermitian=True)
         of_now, of_was = jacobian @ now, jacobian @ was
-        gain = (now @ now - of_now @ inverse @ of_now) / (was @ now - of_was @ inverse @ of_now)
+        common = was @ now - of_was @ inverse @ of_now
+        if common <= 0:
+            return None  # as OpenCV: the pictures do not correlate
+        gain = (now @ now - of_now @ inverse @ of_now) / common
         step = step + (inverse @ (gain * of_was - of_now)).reshape(2, 3)
     return step
 
