@@ -5,13 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.support.paths import ROOT
 
 PACKAGE = ROOT / "src" / "evenedit"
-NOT_CLEANED = frozenset({"instruments"})
-"""Packages whose names and docstrings are still to be changed; to be empty in the end."""
 BANNED = frozenset(
     re.findall(
         r"\w+",
@@ -35,10 +31,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def modules() -> Iterator[Path]:
-    """Yield the modules of the packages that are clean."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.relative_to(PACKAGE).parts[0] not in NOT_CLEANED:
-            yield path
+    """Yield the modules of the package."""
+    yield from sorted(PACKAGE.rglob("*.py"))
 
 
 def where(path: Path, node: ast.AST) -> str:
@@ -93,8 +87,3 @@ def test_docstrings_of_functions_start_with_a_verb() -> None:
                 if words and words[0].rstrip(",:;.") in FIRST_WORDS:
                     problems.append(f"{where(path, node)}: {node.name} starts with '{words[0]}'")
     assert not problems, "\n".join(problems)
-
-
-@pytest.mark.parametrize("package", sorted(NOT_CLEANED))
-def test_the_packages_to_be_cleaned_exist(package: str) -> None:
-    assert (PACKAGE / package).exists()

@@ -23,6 +23,7 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
+    "reading_spread",
     "sealed",
     "services",
     "survey_kills",

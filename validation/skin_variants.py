@@ -73,7 +73,7 @@ class Sitter:
         """Every pixel in the face's own coordinates."""
         high, wide = self.shape
         y, x = np.mgrid[:high, :wide]
-        return self.face.own(np.stack([x.ravel(), y.ravel()], axis=-1)).reshape(high, wide, 2)
+        return self.face.coordinates(np.stack([x.ravel(), y.ravel()], axis=-1)).reshape(high, wide, 2)
 
     def soft(self, outline: Any, blur: float) -> Soft:
         """The inside of a polygon of pixels, its edge blurred by a share of the inter-eye distance."""

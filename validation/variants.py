@@ -226,7 +226,7 @@ def scar(rgb: Pixels, face: Face, random: Random) -> Pixels:
 def lips(rgb: Pixels, face: Face, random: Random) -> Pixels:
     """Red lips."""
     u, v = _own(face, rgb)
-    left, right = face.own(face.landmarks)[3:]
+    left, right = face.coordinates(face.landmarks)[3:]
     middle, half = (left + right) / 2, abs(right[0] - left[0]) / 2
     shape = ((u - middle[0]) / half) ** 2 + ((v - middle[1] - 0.03) / 0.16) ** 2 < 1
     return _painted(rgb, shape, [170, 20, 40], random, 0.6, soft=1.0)
@@ -257,7 +257,7 @@ def badge(rgb: Pixels, face: Face, random: Random) -> Pixels:
 def moustache(rgb: Pixels, face: Face, random: Random) -> Pixels:
     """A dark moustache."""
     u, v = _own(face, rgb)
-    nose, mouth = face.own(face.landmarks)[2], face.own(face.landmarks)[3:].mean(axis=0)
+    nose, mouth = face.coordinates(face.landmarks)[2], face.coordinates(face.landmarks)[3:].mean(axis=0)
     middle = (nose + 2 * mouth) / 3
     shape = ((u - middle[0]) / 0.42) ** 2 + ((v - middle[1]) / 0.11) ** 2 < 1
     return _painted(rgb, shape, [24, 20, 18], random, 0.85, soft=1.0)
@@ -359,7 +359,7 @@ SAME_PERSON: Mapping[str, Draw] = {
 def _own(face: Face, rgb: Pixels) -> tuple[Any, Any]:
     high, wide = rgb.shape[:2]
     x, y = np.meshgrid(np.arange(wide), np.arange(high))
-    own = face.own(np.stack([x.ravel(), y.ravel()], axis=1))
+    own = face.coordinates(np.stack([x.ravel(), y.ravel()], axis=1))
     return own[:, 0].reshape(high, wide), own[:, 1].reshape(high, wide)
 
 

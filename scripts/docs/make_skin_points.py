@@ -40,7 +40,7 @@ def mean_mesh() -> np.ndarray:
         rgb = pixels(render(sample(labels, number)))
         face = find_face(rgb)
         if isinstance(face, Face):
-            found.append(face.own(find_mesh(rgb, face).points))
+            found.append(face.coordinates(find_mesh(rgb, face).points))
     return np.mean(found, axis=0)
 
 

@@ -267,14 +267,14 @@ def test_a_mask_is_not_taken_for_skin():
     face = find_face(drawn)
     assert isinstance(face, Face)
     grid_y, grid_x = np.mgrid[:512, :512]
-    own = face.own(np.stack([grid_x.ravel(), grid_y.ravel()], axis=-1)).reshape(512, 512, 2)
+    own = face.coordinates(np.stack([grid_x.ravel(), grid_y.ravel()], axis=-1)).reshape(512, 512, 2)
     drawn[(np.abs(own[..., 0]) < 1.0) & (own[..., 1] > 0.28) & (own[..., 1] < 1.5)] = (150, 195, 205)
     found = examine(picture, Image.fromarray(drawn), identity=False)
     if found.skin is None:
         assert found.measurement.reasons["skin_delta_L"]
     else:
         for patch in found.skin.patches_after:
-            assert face.own(patch.outline)[:, 1].mean() < 0.35, patch.name
+            assert face.coordinates(patch.outline)[:, 1].mean() < 0.35, patch.name
         assert abs(found.measurement.skin_delta_L) < 3
 
 

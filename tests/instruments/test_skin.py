@@ -9,7 +9,7 @@ from PIL import Image
 
 from evenedit.core.color import MONK
 from evenedit.instruments import examine, measure, picture
-from evenedit.instruments.agreement import APART, COVERED, ONE_SIDE, UNEVEN, medians
+from evenedit.instruments.agreement import COVERED, DIFFERING, ONE_SIDE, UNEVEN, medians
 from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.light import relighting
 from evenedit.instruments.measure import MIRRORED
@@ -67,12 +67,12 @@ def test_the_mesh_lies_on_the_face_and_its_skin_points_beside_eyes_and_lips():
     mesh = find_mesh(one.rgb, one.face)
     assert mesh.points.shape == (468, 2)
     assert mesh.score > 0.9
-    own = one.face.own(mesh.points)
+    own = one.face.coordinates(mesh.points)
     eyes, chin = own[[33, 133, 362, 263]], own[152]
     assert np.abs(eyes[:, 1]).max() < 0.2
     assert np.allclose(eyes[:2, 0].mean(), -0.5, atol=0.1)
     assert 1.2 < chin[1] < 2.0
-    points = one.face.own(skin_points().place(mesh.points))
+    points = one.face.coordinates(skin_points().place(mesh.points))
     for eye in (eyes[:2], eyes[2:]):
         assert np.hypot(*(points - eye.mean(axis=0)).T).min() > 0.1
 
@@ -101,7 +101,7 @@ def test_a_cap_over_the_forehead_is_not_skin(tone):
     one = sitter(tone)
     pair = examine(Image.fromarray(one.rgb), Image.fromarray(cap(one, (24, 32, 66))), identity=False)
     assert abs(pair.measurement.skin_delta_L) < 0.5
-    assert all(one.face.own(patch.outline)[:, 1].mean() > -0.5 for patch in pair.skin.patches_after)
+    assert all(one.face.coordinates(patch.outline)[:, 1].mean() > -0.5 for patch in pair.skin.patches_after)
 
 
 @pytest.mark.parametrize("colour", [(150, 195, 215), (206, 170, 140), (28, 28, 30), (122, 84, 60)])
@@ -133,7 +133,7 @@ def test_light_from_the_side_is_not_lighter_skin(strength):
     found = measured(one, side_light(one, strength, np.random.default_rng(4)))
     assert holds(found, 0.0), (found.skin_delta_L, found.skin_uncertainty_L)
     if found.skin_delta_L is None:
-        assert found.reasons["skin_delta_L"] in (UNLIT, UNEVEN, APART, ONE_SIDE)
+        assert found.reasons["skin_delta_L"] in (UNLIT, UNEVEN, DIFFERING, ONE_SIDE)
 
 
 def test_where_nothing_was_kept_to_judge_the_light_by_only_the_raw_change_is_given():
@@ -175,7 +175,7 @@ def test_a_mirrored_edit_is_turned_back_and_says_so():
 def test_where_a_part_of_the_face_changed_there_is_no_one_number(part):
     rgb, _ = Variant("", "part", shift=(12, 0, 0), where=part).make(sitter())
     found = measured(sitter(), rgb)
-    assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, APART)
+    assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, DIFFERING)
 
 
 def test_a_smaller_or_larger_copy_is_read_at_the_same_spots():
@@ -198,7 +198,7 @@ def test_a_face_painted_in_halves_has_no_one_tone():
     rgb = np.where((one.oval > 0.5)[..., None], half, one.rgb)
     found = measured(one, rgb)
     assert found.skin_delta_L is None
-    assert found.reasons["skin_delta_L"] in (APART, COVERED, ONE_SIDE)
+    assert found.reasons["skin_delta_L"] in (DIFFERING, COVERED, ONE_SIDE)
 
 
 def test_light_is_judged_by_texture_that_stayed():

@@ -66,7 +66,7 @@ def _measured(rgb: Pixels, face: Face) -> dict[str, float]:
     gray = cv2.cvtColor(crop, cv2.COLOR_RGB2GRAY)
     even = cv2.resize(gray, (DETAIL_SIDE, DETAIL_SIDE), interpolation=cv2.INTER_AREA).astype(np.float64)
     contrast = float(even.var())
-    nose = float(face.own(face.landmarks)[2, 0])
+    nose = float(face.coordinates(face.landmarks)[2, 0])
     across, down = face.across
     return {
         "width": round(wide, 1),

@@ -16,5 +16,5 @@ __all__ = [
     "measure",
 ]
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the same pair could be measured differently: measurements of another version are repeated."""

@@ -11,7 +11,7 @@ from evenedit.instruments.light import Relighting
 from evenedit.instruments.patches import LEAST_POINTS, LEAST_SHARE, Sampled, labs, patchwork, still_skin
 from evenedit.instruments.picture import Mask
 
-KEPT = 0.7
+MOST_SPREAD = 0.7
 """Spread of the change within a patch, as a share of the patch's own shading, up to which its surface is the same."""
 LEAST_PATCHES = 6
 LEAST_SIDE = 2
@@ -35,7 +35,7 @@ SLOPED, MOVED, LEFT = 1.5, 1.0, 2.5
 IN_PART = 1.0
 """L* by which the mean over all skin may differ from what is read, where skin with its shading changed otherwise."""
 UNEVEN = "the light changed too unevenly to be removed"
-APART = "parts of the face changed differently"
+DIFFERING = "parts of the face changed differently"
 COVERED = "too little skin in sight in both pictures"
 ONE_SIDE = "skin in sight on one side of the face only"
 
@@ -74,20 +74,20 @@ def agree(
     light: Relighting | None,
     turn: float = 0.0,
 ) -> PatchAgreement | str:
-    """The change that the patches agree on, or why there is none; `turn` is how far the head was turned."""
+    """Return the change that the patches agree on, or why there is none; `turn` is how far the head was turned."""
     work = patchwork()
     was, raw = labs(before.light), labs(after.light)
     now = raw if relit is None else labs(relit)
     still = still_skin(was, now, skin & after.clear)
     total, left = (np.bincount(work.of[points], minlength=len(work.names)) for points in (skin, still))
-    shown = total >= LEAST_POINTS
-    visible = np.flatnonzero(shown & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
+    present = total >= LEAST_POINTS
+    visible = np.flatnonzero(present & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
     if len(visible) < LEAST_PATCHES:
         return COVERED
     moves = medians(now - was, work.of, still, len(work.names))[visible]
-    kept = _same_surface(was[:, 0], now[:, 0], work.of, still)[visible]
+    preserved = _same_surface(was[:, 0], now[:, 0], work.of, still)[visible]
     names = np.array(work.names)[visible]
-    inside = _inside(moves[:, 0], work.where[visible], kept, names)
+    inside = _inside(moves[:, 0], work.where[visible], preserved, names)
     if isinstance(inside, str):
         return inside
     chosen = visible[inside]
@@ -102,37 +102,39 @@ def agree(
             float(np.hypot(*slope)),
             abs(float(shift[0] - unlit[0])),
             *_light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0]))),
-            1 - len(chosen) / int(shown.sum()),
-            1 - float(kept.mean()),
+            1 - len(chosen) / int(present.sum()),
+            1 - float(preserved.mean()),
             abs(float(shift[0])),
-            abs(float(np.sum(moves[kept, 0] - shift[0]))) / len(moves),
-            (1 - len(chosen) / int(shown.sum())) * abs(float(shift[0])),
+            abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves),
+            (1 - len(chosen) / int(present.sum())) * abs(float(shift[0])),
             turn,
         ]
     )
     unsure = error(signs)
     if signs[SIGNS.index(OTHERWISE)] > IN_PART:
-        return APART
+        return DIFFERING
     if unsure > MOST_ERROR and error(np.where(OF_LIGHT, signs, 0.0)) < unsure / 2:
-        return APART
+        return DIFFERING
     used = np.zeros(len(work.names), dtype=bool)
     used[chosen] = True
     return PatchAgreement(shift, unlit, unsure, used, still, signs)
 
 
-def _inside(moves: NDArray[np.float64], where: NDArray[np.float64], kept: Mask, names: NDArray[np.str_]) -> Mask | str:
-    """The patches that agree, or why too few do.
+def _inside(
+    moves: NDArray[np.float64], where: NDArray[np.float64], preserved: Mask, names: NDArray[np.str_]
+) -> Mask | str:
+    """Return the patches that agree, or why too few do.
 
     Where enough patches kept their surface, they decide, and one part of the face may differ from the rest: a cap, a
     hand, a beard. Where the face was drawn anew, no part may differ.
     """
-    known = bool(kept.sum() >= LEAST_PATCHES and both_sides(where[kept]))
-    asked = kept if known else np.ones(len(moves), dtype=bool)
-    middle, tolerance = _densest(moves[asked])
+    known = bool(preserved.sum() >= LEAST_PATCHES and both_sides(where[preserved]))
+    deciding = preserved if known else np.ones(len(moves), dtype=bool)
+    middle, tolerance = _densest(moves[deciding])
     inside: Mask = np.abs(moves - middle) <= tolerance
     odd = sum(float(np.mean(inside[names == name])) < 0.5 for name in set(names))
-    if inside[asked].mean() < QUORUM or odd > known or inside.sum() < LEAST_PATCHES:
-        return APART
+    if inside[deciding].mean() < QUORUM or odd > known or inside.sum() < LEAST_PATCHES:
+        return DIFFERING
     return inside if both_sides(where[inside]) else ONE_SIDE
 
 
@@ -160,12 +162,12 @@ WEIGHTS = np.array([0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.07
 
 
 def error(signs: NDArray[np.float64]) -> float:
-    """The standard error of the change of L*."""
+    """Return the standard error of the change of L*."""
     return float(np.hypot.reduce(WEIGHTS * signs))
 
 
 def _light_signs(light: Relighting | None, skin: NDArray[np.float64], lightness: float) -> list[float]:
-    """What the light leaves unsure, in L*; `skin` is the source's skin in linear light."""
+    """Return what the light leaves uncertain, in L*; `skin` is the source's skin in linear light."""
     if light is None or light.steady:
         return [0.0, 0.0, 0.0]
     per_log = (lightness + 16) / 3  # how far L* moves for a unit of log light
@@ -176,33 +178,33 @@ def _light_signs(light: Relighting | None, skin: NDArray[np.float64], lightness:
 
 
 def medians(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask, count: int) -> NDArray[np.float64]:
-    """The median of each column over the chosen points of each patch; 0 for a patch without any."""
-    found = np.zeros((count, values.shape[1]))
+    """Return the median of each column over the chosen points of each patch; 0 for a patch without any."""
+    middle = np.zeros((count, values.shape[1]))
     patch = of[where]
     sizes = np.bincount(patch, minlength=count)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    some = sizes > 0
+    nonempty = sizes > 0
     for column in range(values.shape[1]):
         chosen = values[where, column]
         ordered = chosen[np.lexsort((chosen, patch))]
-        low, high = starts[some] + (sizes[some] - 1) // 2, starts[some] + sizes[some] // 2
-        found[some, column] = (ordered[low] + ordered[high]) / 2
-    return found
+        low, high = starts[nonempty] + (sizes[nonempty] - 1) // 2, starts[nonempty] + sizes[nonempty] // 2
+        middle[nonempty, column] = (ordered[low] + ordered[high]) / 2
+    return middle
 
 
 def both_sides(where: NDArray[np.float64]) -> bool:
-    """Whether patches lie on both sides of the face."""
+    """Return whether patches lie on both sides of the face."""
     return bool((where[:, 0] < -MIDLINE).sum() >= LEAST_SIDE and (where[:, 0] > MIDLINE).sum() >= LEAST_SIDE)
 
 
 def _same_surface(was: NDArray[np.float64], now: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> Mask:
-    """The patches whose shading is still there: something laid over skin has a shading of its own, or none."""
+    """Return the patches that kept their shading; an object over skin has other shading or none."""
     change = _spreads(now - was, of, where)
-    return np.asarray(change <= KEPT * np.maximum(_spreads(was, of, where), 0.3))
+    return np.asarray(change <= MOST_SPREAD * np.maximum(_spreads(was, of, where), 0.3))
 
 
 def _spreads(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> NDArray[np.float64]:
-    """Standard deviation over the chosen points of each patch."""
+    """Return the standard deviation over the chosen points of each patch."""
     count, patch = int(of.max()) + 1, of[where]
     sizes = np.maximum(1, np.bincount(patch, minlength=count))
     mean = np.bincount(patch, values[where], minlength=count) / sizes
@@ -213,7 +215,7 @@ def _spreads(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask) ->
 
 
 def _densest(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The middle of the shortest interval that holds half of the values, and how far from it others may lie."""
+    """Return the middle of the shortest interval that holds half of the values, and the distance allowed from it."""
     ordered = np.sort(values)
     half = len(ordered) // 2 + 1
     widths = ordered[half - 1 :] - ordered[: len(ordered) - half + 1]
@@ -225,7 +227,7 @@ def _densest(values: NDArray[np.float64]) -> tuple[float, float]:
 def plane(
     where: NDArray[np.float64], moves: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The change in the middle of the face, the slope of L* over the face, and the rest of L*, by a robust fit.
+    """Fit robustly the change in the middle of the face and its slope in L*; return both and the residuals of L*.
 
     Light that falls off from one side to the other so cancels out; a ridge keeps the slope small where little tells it.
     """

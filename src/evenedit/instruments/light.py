@@ -23,7 +23,7 @@ WINDOW = 5
 """Side of the neighbourhood whose texture is compared, in pixels of the small picture."""
 TEXTURE = 0.06
 """Local spread of log light from which a spot has a texture."""
-KEPT = 0.35
+MOST_RATIO_SPREAD = 0.35
 """The most that the spread of the ratio of both pictures may be, as a share of the texture, where texture was kept."""
 SAME = 0.05
 """Log ratio within which a pixel is as it was, textured or not."""
@@ -44,8 +44,8 @@ STEADY = 0.03
 """Log ratio within which the light counts as the same."""
 ROUNDS = 6
 """How often the fit is made again with new weights."""
-MOST_JUDGED = 1000
-"""Pixels the light is fitted to, spread evenly over those that can be judged."""
+LEAST_JUDGED = 1000
+"""Pixels the light is fitted to, at least, where so many can be judged; at most twice as many."""
 BEYOND = 0.5
 """Logarithms of light by which the curve goes on beyond what it was judged by."""
 ALIKE, LEAST_ALIKE = 0.35, 40
@@ -56,6 +56,10 @@ GAMMA = 2.2
 """Bytes are about this root of light."""
 MOST_FACTOR = 10.0
 """A change of light beyond it means another picture."""
+
+
+LOGS = np.log(np.maximum(picture.linear(np.arange(256, dtype=np.uint8)), DARK, dtype=np.float64)).astype(np.float32)
+"""Logarithms of light by sRGB value: numpy's of single precision differ between processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,32 +98,32 @@ class Relighting:
         return bool((self.gain == 0).all() and (self.gamma == 1).all() and (self.slope == 0).all())
 
     def factor(self, light: NDArray[np.floating], place: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
-        """The factor by which light of this source value was multiplied, at a place in longer sides of the source."""
+        """Return the factor that multiplied light of this source value, at a place in longer sides of the source."""
         seen = np.clip(np.log(np.maximum(light, DARK)), self.low - BEYOND, self.high + BEYOND)
-        there = 0.0 if place is None else ((place - self.centre) @ self.slope)[..., None]
+        sloped = 0.0 if place is None else ((place - self.centre) @ self.slope)[..., None]
         known = np.clip(seen, self.low, self.high) - self.middle
         bent = self.bend * known * (2 * (seen - self.middle) - known)
-        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + bent + there)
+        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + bent + sloped)
         return factor
 
     def steepness(self, log: NDArray[np.float64]) -> NDArray[np.float64]:
-        """By how much the log of the factor rises with the log of light at this light."""
+        """Return by how much the log of the factor rises with the log of light at this light."""
         known = np.clip(log, self.low, self.high) - self.middle
         rise: NDArray[np.float64] = self.gamma - 1 + 2 * self.bend * known
         return rise
 
     def apply(self, rgb: picture.Pixels) -> picture.Pixels:
-        """A source as it would look in the edit's light."""
+        """Return a source as it would look in the edit's light."""
         levels = picture.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
         table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1)
-        lit = np.asarray(cv2.LUT(rgb, picture.encoded(table).reshape(256, 1, 3)), dtype=np.uint8)
+        relit = np.asarray(cv2.LUT(rgb, picture.encoded(table).reshape(256, 1, 3)), dtype=np.uint8)
         if not self.slope.any():
-            return lit
+            return relit
         high, wide = rgb.shape[:2]
         x, y = np.arange(wide) / max(high, wide), np.arange(high) / max(high, wide)
         across, down = (x - self.centre[0]) * self.slope[0], (y - self.centre[1]) * self.slope[1]
         power = np.exp((down[:, None] + across) / GAMMA).astype(np.float32)
-        return np.asarray(cv2.multiply(lit, cv2.merge([power] * 3), dtype=cv2.CV_8U), dtype=np.uint8)
+        return np.asarray(cv2.multiply(relit, cv2.merge([power] * 3), dtype=cv2.CV_8U), dtype=np.uint8)
 
     @property
     def shift_L(self) -> float:  # noqa: N802
@@ -128,7 +132,7 @@ class Relighting:
         return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
 
     def unexplained(self, log: NDArray[np.float64]) -> float:
-        """By how much log ratios lie off the curve: of all that was judged, or of what is about as light as this."""
+        """Return the distance of log ratios from the curve, over all judged pixels or those about as light as this."""
         off = self.spread
         for channel, value in enumerate(log):
             alike = np.abs(self.judged[:, channel] - value) < ALIKE
@@ -137,7 +141,7 @@ class Relighting:
         return off
 
     def covers(self, light: NDArray[np.floating]) -> bool:
-        """Whether light like this was among what it was judged by, give or take a third of a stop."""
+        """Return whether the judged pixels include light like this, within a third of a stop."""
         log = np.log(np.maximum(light, DARK))
         return bool(((log > self.low - 0.25) & (log < self.high + 0.25)).all())
 
@@ -150,22 +154,22 @@ class _StudyView(NamedTuple):
     texture: NDArray[np.float32]
 
 
-def _study_view(shown: Picture) -> _StudyView:
-    small = cv2.resize(shown.rgb, _study_size(shown), interpolation=cv2.INTER_AREA)
+def _study_view(view: Picture) -> _StudyView:
+    small = cv2.resize(view.rgb, _study_size(view), interpolation=cv2.INTER_AREA)
     light = picture.linear(np.asarray(small, dtype=np.uint8))
-    log = np.log(np.maximum(light, DARK))
+    log = np.asarray(cv2.LUT(small, LOGS), dtype=np.float32)
     clear = cv2.inRange(light, (DARK,) * 3, (BRIGHT,) * 3) > 0
     return _StudyView(log, np.asarray(clear), _spread(np.asarray(cv2.transform(log, np.full((1, 3), 1 / 3)))))
 
 
-def _study_size(shown: Picture) -> tuple[int, int]:
-    high, wide = shown.rgb.shape[:2]
+def _study_size(view: Picture) -> tuple[int, int]:
+    high, wide = view.rgb.shape[:2]
     scale = STUDY_SIDE / max(high, wide)
     return max(8, round(wide * scale)), max(8, round(high * scale))
 
 
 def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | None:
-    """How the light changed, judged by `usable` pixels that kept their texture or did not change at all.
+    """Estimate how the light changed from `usable` pixels that kept their texture or did not change at all.
 
     None where too few are left, or where they do not agree on one light.
     """
@@ -174,20 +178,20 @@ def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | N
     ratio = second.log - first.log
     clear = open_to & first.clear & second.clear
     textured = first.texture > TEXTURE
-    kept = textured & (np.maximum.reduce(cv2.split(_spread(ratio))) < KEPT * first.texture)
-    judged = clear & (kept | (cv2.inRange(ratio, (-SAME,) * 3, (SAME,) * 3) > 0))
+    preserved = textured & (np.maximum.reduce(cv2.split(_spread(ratio))) < MOST_RATIO_SPREAD * first.texture)
+    judged = clear & (preserved | (cv2.inRange(ratio, (-SAME,) * 3, (SAME,) * 3) > 0))
     share = float(judged.mean())
     if share < LEAST_REFERENCE:
         return None
-    found = _fitted(first.log, ratio, judged, clear, usable, share)
-    if found.agreed < LEAST_AGREED or found.unmoved > MOST_UNMOVED:
+    fit = _fitted(first.log, ratio, judged, clear, usable, share)
+    if fit.agreed < LEAST_AGREED or fit.unmoved > MOST_UNMOVED:
         return None
-    factor = found.factor(np.exp((found.low + found.high) / 2))
-    return found if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
+    factor = fit.factor(np.exp((fit.low + fit.high) / 2))
+    return fit if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
 
 
 def _spread(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Standard deviation within the window around each pixel."""
+    """Return the standard deviation within the window around each pixel."""
     mean = cv2.blur(values, (WINDOW, WINDOW))
     return np.asarray(
         np.sqrt(np.maximum(0, cv2.blur(values * values, (WINDOW, WINDOW)) - mean * mean)), dtype=np.float32
@@ -197,10 +201,11 @@ def _spread(values: NDArray[np.float32]) -> NDArray[np.float32]:
 def _fitted(
     log: NDArray[np.float32], ratio: NDArray[np.float32], judged: Mask, clear: Mask, usable: Mask, share: float
 ) -> Relighting:
-    """The robust fit: a gain and a curve for each channel, and one slope over the picture."""
+    """Fit robustly a gain and a curve for each channel, and one slope over the picture."""
     rows, columns = np.nonzero(judged)
-    step = max(1, len(rows) // MOST_JUDGED)
-    rows, columns = rows[::step], columns[::step]
+    step = 2 ** max(0, int(np.log2(len(rows) / LEAST_JUDGED)))
+    chosen = (3 * rows + 5 * columns) % step == 0  # by position: a pixel more or less leaves the others chosen
+    rows, columns = rows[chosen], columns[chosen]
     x, y = log[rows, columns].astype(np.float64), ratio[rows, columns].astype(np.float64)
     low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])
@@ -212,22 +217,22 @@ def _fitted(
         return Relighting(np.zeros(3), np.ones(3), low, high, share, centre=centre, agreed=agreed)
     middle = np.median(x, axis=0)
     near = 0.05 + np.exp(-(((place - centre) / NEAR) ** 2).sum(axis=1) / 2)
-    lit = _robust(x - middle, y, place - centre, near)
-    curve = lit.gain + lit.curve * (x - middle) + lit.bend * (x - middle) ** 2
-    left = y - curve - ((place - centre) @ lit.slope)[:, None]
+    fit = _robust(x - middle, y, place - centre, near)
+    curve = fit.gain + fit.curve * (x - middle) + fit.bend * (x - middle) ** 2
+    left = y - curve - ((place - centre) @ fit.slope)[:, None]
     rest = np.abs(left).max(axis=1)
     unmoved = (rest >= OFF) & (np.abs(y) < STEADY).all(axis=1)
     return Relighting(
-        gain=lit.gain - lit.curve * middle,
-        gamma=1 + lit.curve,
+        gain=fit.gain - fit.curve * middle,
+        gamma=1 + fit.curve,
         low=low,
         high=high,
         share=share,
         spread=float(np.median(rest)),
-        slope=lit.slope,
+        slope=fit.slope,
         centre=centre,
         agreed=float((rest < OFF).mean()),
-        bend=lit.bend,
+        bend=fit.bend,
         middle=middle,
         unmoved=float(unmoved.mean()),
         judged=x[rest < OFF],
@@ -236,14 +241,14 @@ def _fitted(
 
 
 def _middle_of_face(usable: Mask) -> NDArray[np.float64]:
-    """The middle of what is not usable, which is mostly the face; of the picture where all is usable."""
+    """Return the middle of what is not usable, which is mostly the face; of the picture where all is usable."""
     high, wide = usable.shape
     rows, columns = np.nonzero(~usable[::4, ::4])
     x, y = (4 * columns.mean(), 4 * rows.mean()) if len(rows) else (wide / 2, high / 2)
     return np.array([float(x), float(y)]) / float(max(high, wide))
 
 
-class _Lit(NamedTuple):
+class _Fit(NamedTuple):
     """A fitted change of light."""
 
     gain: NDArray[np.float64]
@@ -254,30 +259,31 @@ class _Lit(NamedTuple):
 
 def _robust(
     x: NDArray[np.float64], y: NDArray[np.float64], place: NDArray[np.float64], near: NDArray[np.float64]
-) -> _Lit:
-    """Gain, curve, bend and slope by reweighted least squares; a ridge holds all but the gain at 0."""
-    found = _Lit(np.median(y, axis=0), np.zeros(3), np.zeros(3), np.zeros(2))
+) -> _Fit:
+    """Fit gain, curve, bend and slope by reweighted least squares; a ridge holds all but the gain at 0."""
+    fit = _Fit(np.median(y, axis=0), np.zeros(3), np.zeros(3), np.zeros(2))
     for number in range(ROUNDS):
-        tone = found.gain + found.curve * x + found.bend * x**2
-        off = np.abs(y - tone - (place @ found.slope)[:, None]).max(axis=1)
+        tone = fit.gain + fit.curve * x + fit.bend * x**2
+        off = np.abs(y - tone - (place @ fit.slope)[:, None]).max(axis=1)
         scale = 2 * float(np.median(off)) + 0.01
         weight = near / (1 + (off / scale) ** 2) ** 2
         weight /= weight.sum()
         away = place - weight @ place
         spread = (away * weight[:, None]).T @ away + 0.002 * np.eye(2)
-        slope = np.linalg.solve(spread, (away * weight[:, None]).T @ (y - tone).mean(axis=1)) if number else found.slope
+        slope = np.linalg.solve(spread, (away * weight[:, None]).T @ (y - tone).mean(axis=1)) if number else fit.slope
         gain, curve, bend = _curves(x, y - (place @ slope)[:, None], weight)
-        found = _Lit(gain, curve, bend, slope)
-    return found
+        fit = _Fit(gain, curve, bend, slope)
+    return fit
 
 
 def _curves(
     x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """A parabola for each channel, by weighted least squares."""
-    found = np.empty((3, 3))
+    """Fit a parabola for each channel by weighted least squares."""
+    coefficients = np.empty((3, 3))
     for channel in range(3):
         powers = np.stack([np.ones(len(x)), x[:, channel], x[:, channel] ** 2], axis=-1)
         weighed = powers * weight[:, None]
-        found[:, channel] = np.linalg.solve(weighed.T @ powers + RIDGE, weighed.T @ y[:, channel])
-    return found[0], np.clip(found[1], -0.5, 1.0), np.clip(found[2], -0.3, 0.3)
+        coefficients[:, channel] = np.linalg.solve(weighed.T @ powers + RIDGE, weighed.T @ y[:, channel])
+    gain, curve, bend = coefficients
+    return gain, np.clip(curve, -0.5, 1.0), np.clip(bend, -0.3, 0.3)

@@ -59,16 +59,16 @@ class SkinPoints:
     """Twice the area of the triangle it lies in on a frontal face."""
 
     def place(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where the points are on the face of this mesh."""
+        """Return the positions of the points on the face of this mesh."""
         placed: NDArray[np.float64] = np.einsum("nk,nkc->nc", self.weights, points[self.corners])
         return placed
 
-    def facing(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How large each point's triangle looks beside a frontal face's, given the mesh in the face's own coordinates.
+    def facing(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the size of each point's triangle relative to a frontal face's; takes the mesh in face coordinates.
 
         Near 0 where the skin is seen from the side.
         """
-        a, b, c = np.moveaxis(own[self.corners], 1, 0)
+        a, b, c = np.moveaxis(coordinates[self.corners], 1, 0)
         (ux, uy), (vx, vy) = (b - a).T, (c - a).T
         seen: NDArray[np.float64] = np.abs(ux * vy - uy * vx) / self.sizes
         return seen
@@ -76,14 +76,14 @@ class SkinPoints:
 
 @cache
 def skin_points() -> SkinPoints:
-    """The points of skin, from the file that `scripts/docs/make_skin_points.py` wrote."""
+    """Read the points of skin from the file that `scripts/docs/make_skin_points.py` wrote."""
     with np.load(MODELS / "skin_points.npz") as file:
         parts = {name: file[name].astype(np.float64) for name in ("weights", "where", "sizes")}
         return SkinPoints(corners=file["corners"].astype(np.int64), **parts)
 
 
 def find_mesh(rgb: Pixels, face: Face) -> Mesh:
-    """The mesh of a face that was found."""
+    """Find the mesh of a detected face."""
     matrix = _crop(face)
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     crop = cv2.warpAffine(rgb, matrix, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_REPLICATE)
@@ -91,14 +91,14 @@ def find_mesh(rgb: Pixels, face: Face) -> Mesh:
     net.setInput(cv2.dnn.blobFromImage(crop, 1 / 255, (SIDE, SIDE)))
     outputs = [np.asarray(one, dtype=np.float64).ravel() for one in net.forward(_thread.outputs)]
     flat, logit = sorted(outputs, key=len, reverse=True)
-    found = flat.reshape(-1, 3)
+    vertices = flat.reshape(-1, 3)
     scale = float(np.hypot(*matrix[:, 0]))
     score = 1 / (1 + float(np.exp(-logit[0])))
-    return Mesh(found[:, :2] @ matrix[:, :2].T + matrix[:, 2], found[:, 2] * scale, score)
+    return Mesh(vertices[:, :2] @ matrix[:, :2].T + matrix[:, 2], vertices[:, 2] * scale, score)
 
 
 def _crop(face: Face) -> NDArray[np.float64]:
-    """From the model's picture to the picture's pixels: upright, by the eyes, the nose and the mouth."""
+    """Return the map from the model's picture to the picture's pixels: upright, by the eyes, the nose and the mouth."""
     right = face.across / face.unit
     down = np.array([-right[1], right[0]])
     fall = face.landmarks[3:].mean(axis=0) - face.middle
@@ -111,7 +111,7 @@ def _crop(face: Face) -> NDArray[np.float64]:
 
 
 def _net() -> Any:
-    """This thread's own network: OpenCV's is not safe to share."""
+    """Return this thread's network: OpenCV's is not safe to share."""
     if not hasattr(_thread, "net"):
         _thread.net = cv2.dnn.readNetFromTFLite(str(MODELS / "face_landmark.tflite"))
         _thread.outputs = _thread.net.getUnconnectedOutLayersNames()

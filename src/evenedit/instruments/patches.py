@@ -74,32 +74,31 @@ def sampled(rgb: Pixels, face: Face, mesh: NDArray[np.float64]) -> Sampled:
         return Sampled(place, np.zeros((len(place), 3)), np.zeros(len(place), dtype=bool))
     soft = cv2.blur(picture.linear(np.ascontiguousarray(rgb[top:bottom, left:right])), (size, size))
     off_centre = 0.5 * (size % 2 == 0)  # a window of an even size lies half a pixel aside
-    x, y = (place - (left, top) + off_centre).astype(np.float32).T
-    light = cv2.remap(soft, x[:, None], y[:, None], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    facing = points.facing(face.own(mesh)) >= LEAST_FACING
-    return Sampled(place, light[:, 0].astype(np.float64), np.asarray(inside & facing))
+    light = picture.interpolated(np.moveaxis(soft, 2, 0), (place - (left, top) + off_centre).T).T
+    facing = points.facing(face.coordinates(mesh)) >= LEAST_FACING
+    return Sampled(place, light, np.asarray(inside & facing))
 
 
 def labs(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """CIELAB of colours in linear light, one a row."""
-    found = picture.lab_map(np.clip(light, 0, 1).astype(np.float32)[None])
-    return np.asarray(found[0], dtype=np.float64)
+    """Convert colours in linear light to CIELAB, one a row."""
+    lab = picture.lab_map(np.clip(light, 0, 1).astype(np.float32)[None])
+    return np.asarray(lab[0], dtype=np.float64)
 
 
 def skin_colour(lab: NDArray[np.float64], clear: Mask) -> Mask:
-    """The clear points that have the colour most of the face has: hair, frames, lips and shadows stay out."""
-    found = clear
+    """Return the clear points of the face's prevailing colour: hair, frames, lips and shadows are left out."""
+    skin = clear
     for _ in range(4):
-        if found.sum() < LEAST_POINTS:
+        if skin.sum() < LEAST_POINTS:
             break
-        middle = np.median(lab[found], axis=0)
-        spread = np.maximum(LEAST_SPREAD, 1.4826 * np.median(np.abs(lab[found] - middle), axis=0))
-        found = np.asarray(clear & (np.abs(lab - middle) < LIKE * spread).all(axis=1))
-    return found
+        middle = np.median(lab[skin], axis=0)
+        spread = np.maximum(LEAST_SPREAD, 1.4826 * np.median(np.abs(lab[skin] - middle), axis=0))
+        skin = np.asarray(clear & (np.abs(lab - middle) < LIKE * spread).all(axis=1))
+    return skin
 
 
 def still_skin(before: NDArray[np.float64], after: NDArray[np.float64], skin: Mask) -> Mask:
-    """Which points of skin still have a colour that skin of this hue can have, however light or dark it became."""
+    """Return the points of skin that still have a colour possible for skin of this hue, at any lightness."""
     middle = np.median(before[skin], axis=0)
     chroma, now = float(np.hypot(middle[1], middle[2])), np.hypot(after[:, 1], after[:, 2])
     if chroma < LEAST_CHROMA:
@@ -142,12 +141,12 @@ def _name(u: float, v: float) -> str:
 
 
 def skin_patches(one: Sampled, used: Mask, skin: Mask) -> tuple[SkinPatch, ...]:
-    """The used patches in one picture, for drawing them."""
+    """Return the used patches in one picture, for drawing them."""
     work = patchwork()
-    found = []
+    patches = []
     for number in np.flatnonzero(used):
-        here = (work.of == number) & skin
-        hull = cv2.convexHull(one.place[here].astype(np.float32))[:, 0]
-        lab = picture.lab_of(np.median(one.light[here], axis=0))
-        found.append(SkinPatch(work.names[number], np.asarray(hull, dtype=np.float64), lab))
-    return tuple(found)
+        members = (work.of == number) & skin
+        hull = cv2.convexHull(one.place[members].astype(np.float32))[:, 0]
+        lab = picture.lab_of(np.median(one.light[members], axis=0))
+        patches.append(SkinPatch(work.names[number], np.asarray(hull, dtype=np.float64), lab))
+    return tuple(patches)

@@ -37,13 +37,13 @@ class Picture:
         self.rgb = rgb
         self._known: dict[tuple[Any, ...], Any] = {}
 
-    def once(self, compute: Callable[..., T], *given: Any) -> T:
-        """What `compute` makes of this picture and what else is given."""
-        key = (compute, *given)
+    def once(self, compute: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `compute` on this picture and the arguments, computed once."""
+        key = (compute, *arguments)
         if key not in self._known:
-            self._known[key] = compute(self, *given)
-        found: T = self._known[key]
-        return found
+            self._known[key] = compute(self, *arguments)
+        value: T = self._known[key]
+        return value
 
     @property
     def light(self) -> Light:
@@ -62,10 +62,12 @@ class Picture:
 
 
 def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
-    """The picture upright, in RGB, no longer than `side`."""
-    shown = to_rgb(image)
-    times = max(shown.size) // side
-    array = np.asarray(shown.reduce(times) if times > 1 else shown)  # before it is copied out of the picture: faster
+    """Return the picture upright, in RGB, no longer than `side`."""
+    upright = to_rgb(image)
+    times = max(upright.size) // side
+    array = np.asarray(
+        upright.reduce(times) if times > 1 else upright
+    )  # before it is copied out of the picture: faster
     high, wide = array.shape[:2]
     scale = side / max(high, wide)
     if scale >= 1:
@@ -75,7 +77,7 @@ def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
 
 
 def linear(rgb: Pixels) -> Light:
-    """Linear light, 0 to 1, from sRGB values."""
+    """Convert sRGB values to linear light, 0 to 1."""
     return np.asarray(cv2.LUT(rgb, _LINEAR), dtype=np.float32)
 
 
@@ -86,18 +88,37 @@ def encoded(light: NDArray[np.floating]) -> Pixels:
     return np.asarray(np.rint(255 * curve), dtype=np.uint8)
 
 
+def interpolated(layers: NDArray[np.floating], places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return layers of a picture at rows of x and y, bilinear in double precision; OpenCV rounds these to 1/32."""
+    count, high, wide = layers.shape
+    x, y = np.clip(places[0], 0, wide - 1), np.clip(places[1], 0, high - 1)
+    left, top = x.astype(np.intp), y.astype(np.intp)
+    u, v = x - left, y - top
+    right, bottom = np.minimum(left + 1, wide - 1), np.minimum(top + 1, high - 1)
+    corners = (
+        (top, left, (1 - v) * (1 - u)),
+        (top, right, (1 - v) * u),
+        (bottom, left, v * (1 - u)),
+        (bottom, right, v * u),
+    )
+    values = np.zeros((count, len(x)))
+    for row, column, weight in corners:
+        values += np.take(layers.reshape(count, -1), row * wide + column, axis=1) * weight
+    return values
+
+
 def lab_map(light: Light) -> Light:
-    """CIELAB of every pixel of a picture in linear light."""
+    """Convert every pixel of a picture in linear light to CIELAB."""
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(light), cv2.COLOR_LRGB2Lab), dtype=np.float32)
 
 
 def lab_bytes(rgb: Pixels) -> Pixels:
-    """CIELAB of every pixel in bytes: L* times 2.55, a* and b* plus 128."""
+    """Convert every pixel to CIELAB in bytes: L* times 2.55, a* and b* plus 128."""
     return np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2Lab), dtype=np.uint8)
 
 
 def lab_of(light: Any) -> Lab:
-    """CIELAB of one colour in linear light."""
+    """Convert one colour in linear light to CIELAB."""
     value = np.clip(np.asarray(light, dtype=np.float64), 0, 1)
     rgb = 255 * np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055)
     lightness, a, b = rgb_to_lab(rgb).tolist()
@@ -105,7 +126,7 @@ def lab_of(light: Any) -> Lab:
 
 
 def is_gray(rgb: Pixels) -> bool:
-    """Whether a picture is black and white, or toned with one tint."""
+    """Return whether a picture is black and white, or toned with one tint."""
     step = max(1, int((rgb.shape[0] * rgb.shape[1] / GRAY_SAMPLE) ** 0.5))
     chroma = lab_map(linear(np.ascontiguousarray(rgb[::step, ::step])))[..., 1:].reshape(-1, 2)
     off = np.abs(chroma - np.median(chroma, axis=0)).max(axis=1)

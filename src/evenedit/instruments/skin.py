@@ -89,11 +89,11 @@ class SkinChange:
         return self.after_relit or self.after
 
     def delta_L(self, after: Lab) -> float:  # noqa: N802
-        """By how much L* rose."""
+        """Return the rise of L*."""
         return after[0] - self.before[0]
 
     def delta_ita(self, after: Lab) -> float | None:
-        """By how many degrees ITA rose; None where b* makes it meaningless."""
+        """Return the rise of ITA in degrees; None where b* makes it meaningless."""
         first, second = color.ita(self.before), color.ita(after)
         return None if first is None or second is None else second - first
 
@@ -115,9 +115,9 @@ def skin_change(
         if one.score < LEAST_SCORE:
             return f"{name}: no clear face"
     before = source.once(_sampled, source_face)
-    laid = mesh.points @ matrix[:, :2].T + matrix[:, 2]
-    apart = float(np.median(np.hypot(*(now.points - laid).T))) / edited_face.unit
-    after = sampled(edited, edited_face, laid if apart < IN_PLACE else now.points)
+    mapped = mesh.points @ matrix[:, :2].T + matrix[:, 2]
+    distance = float(np.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
+    after = sampled(edited, edited_face, mapped if distance < IN_PLACE else now.points)
     skin = source.once(_skin, source_face)
     if skin.sum() < LEAST_SKIN:
         return "source: too little skin in sight"
@@ -125,22 +125,22 @@ def skin_change(
     light = None if same else light
     relit = None if light is None else in_old_light(before, after, light, source.rgb.shape[:2])
     turn = max(0.0, abs(edited_face.turn - source_face.turn) - TURNED)
-    found = agree(before, after, skin, relit, light, turn)
-    if isinstance(found, str):
-        return found
+    agreement = agree(before, after, skin, relit, light, turn)
+    if isinstance(agreement, str):
+        return agreement
     was = source.once(_tone, source_face)
-    unlit = "" if same else UNLIT if light is None else UNEVEN if found.uneven else ""
-    return _change(was, (before, after), found, unlit)
+    unlit = "" if same else UNLIT if light is None else UNEVEN if agreement.uneven else ""
+    return _change(was, (before, after), agreement, unlit)
 
 
 def as_it_was(before: Sampled, after: Sampled, skin: Mask) -> bool:
-    """Whether most of the skin is as it was, in its own light and at its own place."""
+    """Return whether most of the skin is unchanged in light and place."""
     was, now = (np.maximum(one.light[skin], DARKEST) for one in (before, after))
     return bool((np.abs(np.log(now / was)) < SAME).all(axis=1).mean() >= LEAST_SAME)
 
 
 def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The light at the edit's points with the change of light removed."""
+    """Return the light at the edit's points with the change of light removed."""
     place = before.place / max(shape[:2])
     source = after.light
     for _ in range(10):  # the factor depends on the source's value: iterate to the fixed point
@@ -155,7 +155,7 @@ def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tupl
 
 
 def to_axis(delta_L: float, cuts: Sequence[float] = CUTS) -> int:  # noqa: N803
-    """The answer, 1 (much darker) to 5 (much lighter), for a change of L*."""
+    """Return the answer, 1 (much darker) to 5 (much lighter), for a change of L*."""
     return 1 + sum(delta_L > cut if cut < 0 else delta_L >= cut for cut in cuts)
 
 
@@ -168,29 +168,31 @@ def _sampled(source: Picture, face: Face) -> Sampled:
 
 
 def _skin(source: Picture, face: Face) -> Mask:
-    found = source.once(_sampled, face)
-    return skin_colour(labs(found.light), found.clear)
+    points = source.once(_sampled, face)
+    return skin_colour(labs(points.light), points.clear)
 
 
 def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
     return skin_light(source.rgb, face, source.once(_sampled, face), source.once(_skin, face))
 
 
-def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: PatchAgreement, unlit: str) -> SkinChange:
+def _change(
+    was: NDArray[np.float64], read: tuple[Sampled, Sampled], agreement: PatchAgreement, unlit: str
+) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
-    gone = set(work.names) - {name for name, good in zip(work.names, found.used, strict=True) if good}
+    unused = set(work.names) - {name for name, good in zip(work.names, agreement.used, strict=True) if good}
     return SkinChange(
         before=lab,
-        after=_moved(lab, found.raw),
-        after_relit=None if unlit else _moved(lab, found.shift),
+        after=_moved(lab, agreement.raw),
+        after_relit=None if unlit else _moved(lab, agreement.shift),
         unlit=unlit,
         light_before=was,
-        uncertainty_L=found.error,
-        left_right_L=(_left_right(read[0], found), _left_right(read[1], found)),
+        uncertainty_L=agreement.error,
+        left_right_L=(_left_right(read[0], agreement), _left_right(read[1], agreement)),
         sampled=read,
-        discarded=dict.fromkeys(sorted(gone), "covered, turned away or unlike the rest"),
-        agreement=found,
+        discarded=dict.fromkeys(sorted(unused), "covered, turned away or unlike the rest"),
+        agreement=agreement,
     )
 
 
@@ -199,13 +201,13 @@ def _moved(lab: Lab, shift: NDArray[np.float64]) -> Lab:
     return lightness, a, b
 
 
-def _left_right(one: Sampled, found: PatchAgreement) -> float | None:
-    """L* of the left minus the right cheek over the patches that agree."""
+def _left_right(one: Sampled, agreement: PatchAgreement) -> float | None:
+    """Return L* of the left minus the right cheek over the patches that agree."""
     work = patchwork()
     sides = []
     for name in ("left cheek", "right cheek"):
-        good = found.used & (np.array(work.names) == name)
-        light = one.light[found.skin & good[work.of]]
+        good = agreement.used & (np.array(work.names) == name)
+        light = one.light[agreement.skin & good[work.of]]
         if not len(light):
             return None
         sides.append(picture.lab_of(np.median(light, axis=0))[0])
