@@ -114,11 +114,11 @@ def settle(source: Picture, aligned: Aligned) -> Aligned:
     finder.setFinestScale(1)
     nowhere: Any = None
     ipp = cv2.ipp.useIPP()
-    cv2.ipp.setUseIPP(
-        False
-    )  # for this thread; Intel's routines differ between processors, and the search enlarges that
-    forward, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
-    cv2.ipp.setUseIPP(ipp)
+    cv2.ipp.setUseIPP(False)  # in this thread: Intel's routines differ between processors, and the search enlarges that
+    try:
+        forward, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
+    finally:
+        cv2.ipp.setUseIPP(ipp)
     returned = cv2.remap(back, *_moved(forward), cv2.INTER_LINEAR)
     sure = np.hypot(*np.moveaxis(forward + returned, 2, 0)) < ROUND_TRIP
     trust = (sure * texture).astype(np.float32)
@@ -269,9 +269,9 @@ def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64
     template = first[::2, ::2].ravel()
     rows, columns = 2.0 * np.indices(first[::2, ::2].shape).reshape(2, -1)
     place = np.stack([columns, rows, np.ones(len(rows))])
-    step = step.astype(np.float64)
+    move: NDArray[np.float64] = step.astype(np.float64)
     for _ in range(POLISH):
-        at = step @ place
+        at = move @ place
         inside = (at >= 0).all(axis=0) & (at[0] <= first.shape[1] - 1) & (at[1] <= first.shape[0] - 1)
         image, across, down, weight = interpolated(layers, at)
         weight = weight * inside
@@ -283,8 +283,8 @@ def _polished(gray: Any, view: Any, seen: Mask, step: Any) -> NDArray[np.float64
         if common <= 0:
             return None  # as OpenCV: the pictures do not correlate
         gain = (now @ now - of_now @ inverse @ of_now) / common
-        step = step + (inverse @ (gain * of_was - of_now)).reshape(2, 3)
-    return step
+        move = move + (inverse @ (gain * of_was - of_now)).reshape(2, 3)
+    return move
 
 
 def _warp(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Pixels:

@@ -74,7 +74,7 @@ def sampled(rgb: Pixels, face: Face, mesh: NDArray[np.float64]) -> Sampled:
         return Sampled(place, np.zeros((len(place), 3)), np.zeros(len(place), dtype=bool))
     soft = cv2.blur(picture.linear(np.ascontiguousarray(rgb[top:bottom, left:right])), (size, size))
     off_centre = 0.5 * (size % 2 == 0)  # a window of an even size lies half a pixel aside
-    light = picture.interpolated(np.moveaxis(soft, 2, 0), (place - (left, top) + off_centre).T).T
+    light = picture.interpolated(soft.transpose(2, 0, 1), (place - (left, top) + off_centre).T).T
     facing = points.facing(face.coordinates(mesh)) >= LEAST_FACING
     return Sampled(place, light, np.asarray(inside & facing))
 

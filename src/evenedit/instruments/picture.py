@@ -88,7 +88,7 @@ def encoded(light: NDArray[np.floating]) -> Pixels:
     return np.asarray(np.rint(255 * curve), dtype=np.uint8)
 
 
-def interpolated(layers: NDArray[np.floating], places: NDArray[np.float64]) -> NDArray[np.float64]:
+def interpolated(layers: NDArray[Any], places: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return layers of a picture at rows of x and y, bilinear in double precision; OpenCV rounds these to 1/32."""
     count, high, wide = layers.shape
     x, y = np.clip(places[0], 0, wide - 1), np.clip(places[1], 0, high - 1)
