@@ -14,7 +14,7 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from evenedit.api.study import Study
 from evenedit.storage.store import Store
 from tests.support.calls import KEY
-from tests.support.commands import Command, run_command
+from tests.support.commands import Command, run_here, run_process
 from tests.support.paths import TESTS
 from tests.support.provider.server import FakeProvider
 
@@ -73,8 +73,14 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def evenedit() -> Command:
-    """Run the command line as a user would."""
-    return run_command
+    """Run the command line in this process: for messages, files and exit codes."""
+    return run_here
+
+
+@pytest.fixture
+def evenedit_process() -> Command:
+    """Run the command line in a process of its own: for signals, start-up and what depends on a process."""
+    return run_process
 
 
 @pytest.fixture(scope="module")

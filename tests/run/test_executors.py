@@ -50,11 +50,11 @@ def test_an_installed_plug_in_is_found_planned_and_audited(plugin, tmp_path):
     assert "unknown setting 'colour'; did you mean 'color'?" in call(plugin, "plan", wrong).stderr
 
 
-def test_threads_and_processes_give_the_same_results(evenedit, tmp_path):
+def test_threads_and_processes_give_the_same_results(evenedit_process, tmp_path):
     made = []
     for name, executor in (("threads", {"workers": 3}), ("processes", {"processes": 2})):
         folder = write_study(tmp_path / name, sources=FACES, executor=executor)
-        assert evenedit("run", folder).returncode == 0
+        assert evenedit_process("run", folder).returncode == 0
         made.append(results(folder, os.environ))
     assert made[0] == made[1]
 
