@@ -33,6 +33,7 @@ bench: .venv/dev
 	$(BIN)/python -m bench
 
 validate: .venv/dev
+	EVENEDIT_TESTS=full $(BIN)/pytest -m slow
 	$(BIN)/python -m validation
 
 .venv/base: pyproject.toml constraints.txt
