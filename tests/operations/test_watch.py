@@ -23,10 +23,10 @@ def test_each_look_shows_what_was_committed_since_and_the_last_one_ends_it(tmp_p
     assert "INTERIM" not in looks[2][1] and "  simulated-lightening: were refused by the editor 0.0% (" in looks[2][1]
 
 
-def test_the_command_ends_when_the_study_is_complete(tmp_path, evenedit):
+def test_the_command_ends_when_the_study_is_complete(tmp_path, evenedit_process):
     from tests.support.studies import write_study
 
     folder = write_study(tmp_path)
     open_study(folder).run()
-    done = evenedit("status", folder, "--watch")
+    done = evenedit_process("status", folder, "--watch")
     assert done.returncode == 0 and "edits: 16 of 16" in done.stdout and "pace:" in done.stdout

@@ -1,7 +1,6 @@
 """Where edits run makes no difference to what they are; what dies is tried again, nothing is lost or repeated."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from evenedit.run.executors import EditQueue, Processes, edit
 from evenedit.run.worker import EditTask, WorkerSetup, retry
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.storage.store import Store
+from tests.support.commands import run_here
 from tests.support.studies import write_study
 
 FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
@@ -29,8 +29,8 @@ def call(environment, *arguments, timeout=180):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
 
 
-def results(folder, environment) -> str:
-    made = call(environment, "report", folder)
+def results(folder, environment=None) -> str:
+    made = call(environment, "report", folder) if environment else run_here("report", folder)
     assert made.returncode == 0, made.stderr
     body = json.loads((folder / "report" / "results.json").read_text())
     del body["provenance"]
@@ -50,12 +50,12 @@ def test_an_installed_plug_in_is_found_planned_and_audited(plugin, tmp_path):
     assert "unknown setting 'colour'; did you mean 'color'?" in call(plugin, "plan", wrong).stderr
 
 
-def test_threads_and_processes_give_the_same_results(evenedit, tmp_path):
+def test_threads_and_processes_give_the_same_results(evenedit_process, tmp_path):
     made = []
     for name, executor in (("threads", {"workers": 3}), ("processes", {"processes": 2})):
         folder = write_study(tmp_path / name, sources=FACES, executor=executor)
-        assert evenedit("run", folder).returncode == 0
-        made.append(results(folder, os.environ))
+        assert evenedit_process("run", folder).returncode == 0
+        made.append(results(folder))
     assert made[0] == made[1]
 
 
@@ -132,7 +132,7 @@ def test_pictures_can_lie_on_a_file_system_that_machines_share(evenedit, tmp_pat
     shared = tmp_path / "shared"
     folder = write_study(tmp_path / "study", store={"images": f"file://{shared}"})
     assert evenedit("run", folder).returncode == 0
-    assert results(folder, os.environ)
+    assert results(folder)
     assert not (folder / "images").exists()
     images = open_images(f"file://{shared}")
     assert all(images.is_whole(e.image) for e in Store(folder).edits().values())
@@ -185,10 +185,12 @@ def cluster(plugin):
 def test_a_ray_cluster_gives_the_same_results_and_survives_losing_a_worker_and_a_node(plugin, cluster, tmp_path):
     made, second = cluster
     editors = [{"id": "tint", "settings": {"seconds": 0.05}}]
-    local = write_study(tmp_path / "local", sources=FACES, editors=editors, judges=[], prompts={})
+    prompts = {"include": [f"V-{number:02}" for number in range(1, 11)]}
+    same = {"sources": FACES, "editors": editors, "judges": [], "prompts": prompts}
+    local = write_study(tmp_path / "local", **same, executor={"processes": 2})
     assert call(plugin, "run", local).returncode == 0
     ray = {"kind": "ray", "address": made.address, "processes": 3, "retries": 3}
-    folder = write_study(tmp_path / "ray", sources=FACES, editors=editors, judges=[], prompts={}, executor=ray)
+    folder = write_study(tmp_path / "ray", **same, executor=ray)
     process = subprocess.Popen(
         [sys.executable, "-m", "evenedit", "run", str(folder)], env=plugin, stderr=subprocess.PIPE, text=True
     )

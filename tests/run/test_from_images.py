@@ -82,7 +82,6 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
     made = evenedit(
         *("audit", "--pairs", edits, "--sources", SHARED / "portraits"),
         *("--editor", "step1x-edit-v1p2", "--out", tmp_path / "audit"),
-        timeout=600,
     )
     assert made.returncode == 0, made.stderr
     counts = json.loads((tmp_path / "audit/report/results.json").read_text())["counts"]

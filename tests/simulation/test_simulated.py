@@ -20,10 +20,11 @@ from evenedit.simulation.judges import SimulatedJudge
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.portraits.portrait import portrait_of, regions
 from evenedit.study.analysis import compute_results
+from tests.support.simulations import FULL, fewest, studies
 from tests.support.studies import open_study
 
 PROMPTS = load_prompts("diagnostic")
-SEEDS = range(20)
+SEEDS = studies(20)
 
 
 def faces(**only):
@@ -194,11 +195,12 @@ def audit(seed: int) -> tuple[list[bool], bool]:
     return [bool(p.inside) for p in results.planted], bool(significant)
 
 
+@pytest.mark.slow
 def test_planted_effects_are_covered_and_an_even_editor_shows_no_gap():
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         inside, alarms = zip(*pool.map(audit, SEEDS), strict=True)
     covered = [c for study in inside for c in study]
     print(f"{sum(covered)} of {len(covered)} planted effects inside; {sum(alarms)} of {len(alarms)} false alarms")
-    assert len(covered) >= 300
-    assert np.mean(covered) >= 0.90
-    assert sum(alarms) <= 2
+    assert len(covered) >= 15 * len(SEEDS)
+    assert sum(covered) >= (0.90 * len(covered) if FULL else max(fewest(len(covered), 0.95), 0.85 * len(covered)))
+    assert sum(alarms) <= (2 if FULL else 1)  # at 5 %, more have a chance of 8 % of 20 and 2 % of 5

@@ -332,9 +332,9 @@ def test_production_names_everything_that_is_missing(tmp_path: Path) -> None:
     assert [word in text for word, text in zip(wanted, first, strict=True)] == [True] * 4
 
 
-def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -> None:
+def test_the_commands_refuse_what_is_unsafe(evenedit_process: Command, tmp_path: Path) -> None:
     folder = write_study(tmp_path)
-    refused = evenedit("serve", folder, "--production")
+    refused = evenedit_process("serve", folder, "--production")
     assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 3 and "Traceback" not in refused.stderr
     run = CliRunner().invoke
     weak = run(commands, ["admin", "add", str(folder), "ada", "--password", "secret"])
