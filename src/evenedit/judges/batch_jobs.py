@@ -277,7 +277,7 @@ class Batches:
             self._costs[job.tag].reserved = 0.0
         self.store.end_job(job.tag, f"turned away: {why}", cleaned=job.remote is None)
         log.info(
-            f"{len(keys):,} ratings of {job.rater} were turned away ({why[:200]}); at most {room:,} are queued now"
+            f"{len(keys):,} ratings of {job.rater} were rejected ({why[:200]}); at most {room:,} are queued now"
         )
         return True
 
