@@ -68,7 +68,7 @@ def _models(judge: OpenAIJudge) -> Iterator[ProbeFinding]:
 
     known = {str(m.get("id")): m for m in judge.provider.call(listed, attempts=1) if isinstance(m, Mapping)}
     if not known:
-        yield ProbeFinding("models", None, f"{at} answers, and lists no models")
+        yield ProbeFinding("models", None, f"{at} answers but lists no models")
     elif judge.model not in known:
         names = ", ".join(sorted(known)[:8])
         yield ProbeFinding("models", False, f"{at} does not list '{judge.model}'; it lists {names}")
