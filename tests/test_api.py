@@ -276,7 +276,7 @@ def test_nothing_is_computed_where_nothing_changed_and_a_change_is_said(study, c
     finally:
         stale.write_text(text)
     assert again.estimates == known.estimates and again.digest == known.digest
-    assert "computing the results anew" in caplog.text
+    assert "computing the results again" in caplog.text
 
 
 def test_every_list_is_a_data_frame(results):
@@ -362,7 +362,7 @@ def test_paths_images_and_arrays_measure_the_same(evenedit, pictures):
 
 @pytest.mark.parametrize("bad", ["nothing.png", 7, np.zeros((3, 3, 7), dtype=np.uint8), np.full((9, 9), 300.0)])
 def test_what_is_no_picture_is_refused(pictures, bad):
-    with pytest.raises(ee.EvenEditError, match=r"no such file|a picture is a path|is no picture|between 0 and 1"):
+    with pytest.raises(ee.EvenEditError, match=r"no such file|a picture is a path|is not a picture|between 0 and 1"):
         ee.measure(pictures[0], bad)
 
 
@@ -417,7 +417,7 @@ def test_prompts_by_id_and_factors_with_levels_are_taken(pairs, tmp_path):
         ),
         (lambda p: p.assign(race="Purple"), "the data frame row 0: race 'Purple' is not a known label"),
         (lambda p: p[:0], "lists no pairs"),
-        (lambda p: 7, "pairs is of type int; give a CSV file or a pandas DataFrame"),
+        (lambda p: 7, "pairs is of type int; pass a CSV file or a pandas DataFrame"),
         (lambda p: "nothing.csv", "nothing.csv: no such file"),
     ],
 )

@@ -70,15 +70,15 @@ def fewer_draws(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
-        ({"study.json": other_threshold}, "study.json: its rules are not those of study.toml"),
-        ({"study.toml": fewer_draws}, "plan.json: its statistics are not those of study.toml"),
-        ({"study.json": other_prompt}, "is not what editors were sent"),
-        ({"data/sources.jsonl": labels_exchanged}, "plan.json: its portraits are not those of data/sources.jsonl"),
+        ({"study.json": other_threshold}, "study.json: its rules differ from study.toml"),
+        ({"study.toml": fewer_draws}, "plan.json: its statistics differ from study.toml"),
+        ({"study.json": other_prompt}, "differs from the instructions sent to editors"),
+        ({"data/sources.jsonl": labels_exchanged}, "plan.json: its portraits differ from data/sources.jsonl"),
         ({"data/edits.jsonl": lambda c: c.split(b"\n", 1)[1]}, "planned edits are missing, and it does not say so"),
-        ({"data/replies.jsonl": all_alike}, "not as the last run left them, by the study's history"),
-        ({"seal.json": None, "plan.json": None}, "seal.json is gone: the study's history knows the seal"),
+        ({"data/replies.jsonl": all_alike}, "changed since the last run, according to the study's history"),
+        ({"seal.json": None, "plan.json": None}, "seal.json is missing: the study's history has the seal"),
         ({"history.jsonl": lambda c: c.rsplit(b"\n", 2)[0] + b"\n"}, "no line for the end of its last run"),
-        ({f"pictures/{'0' * 64}.png": b"another"}, "its bytes are not those that its name says"),
+        ({f"pictures/{'0' * 64}.png": b"another"}, "its bytes do not match its name"),
     ],
 )
 def test_what_contradicts_the_seal_the_history_or_the_study_file_is_told(audit, tmp_path, changes, wanted):
@@ -90,8 +90,8 @@ def test_a_case_that_is_dropped_everywhere_is_told_by_the_plan_and_the_history(a
     names = [f"data/{name}.jsonl" for name in ("requests", "edits", "replies", "readings", "measurements")]
     forged = forge(audit, tmp_path / "forged.zip", **{name: without_first_case(name, audit) for name in names})
     told = list(verify(forged.path).problems())
-    assert any("its requests are not those of data/requests.jsonl" in line for line in told)
-    assert "requests: not as the last run left them, by the study's history" in told
+    assert any("its requests differ from data/requests.jsonl" in line for line in told)
+    assert "requests: changed since the last run, according to the study's history" in told
 
 
 @pytest.mark.parametrize(

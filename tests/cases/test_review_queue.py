@@ -354,7 +354,7 @@ def test_an_undo_takes_the_value_back_and_keeps_the_history(study):
     before = compute_results(loaded, loaded.table()).estimates
     done = settle(queue, ADA, ident, race_drift=5)
     assert queue.last(ADA) == done
-    with pytest.raises(EvenEditError, match="no such review of yours"):
+    with pytest.raises(EvenEditError, match="you have no such review"):
         queue.undo(done.id, BO)
     assert queue.undo(done.id, ADA) == done
     assert queue.last(ADA) is None and compute_results(loaded, loaded.table()).estimates == before
@@ -368,7 +368,7 @@ def test_nobody_takes_a_review_back_that_somebody_else_has_built_on(study):
     ident = next(iter(queue.cases))
     first = settle(queue, ADA, ident, race_drift=1)
     settle(queue, BO, ident, race_drift=1)
-    with pytest.raises(StaleCaseError, match="somebody else has reviewed this case since"):
+    with pytest.raises(StaleCaseError, match="someone else has reviewed this case since"):
         queue.undo(first.id, ADA)
 
 

@@ -102,11 +102,11 @@ def test_a_study_may_declare_its_own_factors():
         ),
         (
             {"editors": [{"id": "simulated-lightening"}]},
-            "it treats portraits by their label race, and these are labelled by monk",
+            "it depends on the label race, but the portraits are labelled by monk",
         ),
         (
             {"editors": [{"id": "simulated-replacing"}]},
-            "by their label race, gender, age, and these are labelled by monk",
+            "on the label race, gender, age, but the portraits are labelled by monk",
         ),
         (
             {"experiments": {"diagnosis": {}, "stereotype": {}}},

@@ -106,7 +106,7 @@ def test_undo_gives_back_what_was_before(session):
 def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(session):
     mine = session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX).action
     session.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
-    with pytest.raises(EvenEditError, match="not one of yours"):
+    with pytest.raises(EvenEditError, match="is not yours"):
         session.undo("Bo", mine.id)
     session.undo("Ada", mine.id)
     session.undo("Ada", mine.id)  # sent twice, stored once
@@ -127,7 +127,7 @@ def test_what_cannot_be_done_is_told(session):
         session.act("Ada", ActionKind.SELECT, CELL, "V9")
     with pytest.raises(EvenEditError, match="unknown criterion handsome"):
         session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=["handsome"])
-    with pytest.raises(EvenEditError, match="not something to do to a candidate"):
+    with pytest.raises(EvenEditError, match="not an action on a candidate"):
         session.act("Ada", ActionKind.FINALISE, CELL, "V1")
     assert session.log.actions() == []
 

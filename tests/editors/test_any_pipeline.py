@@ -188,7 +188,7 @@ def test_a_batch_is_refused_where_a_list_is_something_else_or_nobody_knows(folde
     for name in tiny_edit_pipelines.NAMES:
         if name in BATCHES:
             continue
-        why = "several references for one picture" if name in SEVERAL else "it is not known that"
+        why = "several references for one picture" if name in SEVERAL else "was not tested with lists"
         with pytest.raises(EvenEditError, match=f"setting 'batch' is 2, but .*{why}"):
             plugins.build("editors", "diffusers", {"model": "someone/else", "pipeline": name, "batch": 2, **SHARED})
     with pytest.raises(EvenEditError, match="'batch' is 0; it must be a whole number"):
@@ -220,7 +220,7 @@ def test_wrong_arguments_are_named_with_the_pipelines_own_signature_before_anyth
         build(name, folders, image_argument="picture").edit([portrait()], "As a cook", 1)
     with pytest.raises(EvenEditError, match="did you mean 'FluxKontextPipeline'"):
         build(name, folders, pipeline="FluxContextPipeline").edit([portrait()], "As a cook", 1)
-    with pytest.raises(EvenEditError, match="has no argument for a picture"):
+    with pytest.raises(EvenEditError, match="has no known argument for a picture"):
         build(name, folders, pipeline="StableDiffusionPipeline").edit([portrait()], "As a cook", 1)
 
 
@@ -230,7 +230,7 @@ def test_a_pipeline_that_wants_a_mask_is_refused_before_anything_is_loaded(folde
         "diffusers",
         {**SHARED, "model": str(folders["FluxKontextPipeline"]), "pipeline": "FluxInpaintPipeline"},
     )
-    with pytest.raises(EvenEditError, match="FluxInpaintPipeline repaints what a mask covers: it wants 'mask_image'"):
+    with pytest.raises(EvenEditError, match="FluxInpaintPipeline repaints the area of a mask: it needs 'mask_image'"):
         editor.edit([portrait()], "Add a hat", 1)
 
 
@@ -251,11 +251,11 @@ def test_a_package_that_a_pipeline_uses_without_having_it_is_named(monkeypatch):
 
 def test_a_list_that_is_taken_as_a_batch_is_said():
     two = SimpleNamespace(images=np.ones((2, 8, 8, 3)))
-    with pytest.raises(EvenEditError, match="made 2 pictures of one request: it takes a list of images as a batch"):
+    with pytest.raises(EvenEditError, match="made 2 pictures for one request: it takes a list of images as a batch"):
         painted(two, "SomePipeline")
     video = SimpleNamespace(frames=np.stack([np.zeros((1, 8, 8, 3)), np.ones((1, 8, 8, 3))], axis=1))
     assert painted(video, "SomePipeline")[0].getpixel((0, 0)) == (255, 255, 255), "the last frame"
-    with pytest.raises(Failed, match="SomePipeline made 2 pictures of 3 requests"):
+    with pytest.raises(Failed, match="SomePipeline made 2 pictures for 3 requests"):
         painted(two, "SomePipeline", 3)
 
 
@@ -263,7 +263,7 @@ def test_a_list_that_is_taken_as_a_batch_is_said():
 def test_several_images_that_a_pipeline_cannot_take_are_named_with_the_setting(folders, monkeypatch):
     monkeypatch.setitem(table()["classes"], "LongCatImageEditPipeline", {})
     editor = build("LongCatImageEditPipeline", folders, max_images=2)
-    with pytest.raises(Failed, match=r"was given 2 images, since 'max_images' is 2; if it takes a list of images as a"):
+    with pytest.raises(Failed, match=r"received 2 images, because 'max_images' is 2; if it takes a list of images as a"):
         editor.edit([portrait(), portrait(30)], "Show both", 1)
 
 

@@ -203,7 +203,7 @@ def test_a_program_that_is_not_there_is_the_users_to_mend(tmp_path: Path):
         ({"command": ["edit", 3]}, "list of strings"),
         ({"command": ["edit", "{source}", "{output}"]}, r"\{instruction\}"),
         ({"command": ["edit", "{input}", "{prompt}"]}, r"\{source\}, \{instruction\}, \{output\}"),
-        ({"command": ["edit", "--images={sources}", *TAIL]}, "by itself"),
+        ({"command": ["edit", "--images={sources}", *TAIL]}, "separate argument"),
         ({"command": ["edit", "{source}", *TAIL], "refusal_exit": 0}, "refusal_exit"),
     ],
 )

@@ -178,7 +178,7 @@ def test_options_are_sent_beside_ours(services, monkeypatch, tmp_path):
     assert {"input_image", "input_image_2"} <= services.posts()[-1].keys()
     two.edit([portrait()], "One", 7)
     assert "input_image_2" not in services.posts()[-1]
-    with pytest.raises(EvenEditError, match=r"takes 1 image\(s\), 2 are asked for"):
+    with pytest.raises(EvenEditError, match=r"takes 1 image\(s\), but the request has 2"):
         editor.edit([portrait(), portrait()], "Both", 7)
 
 
@@ -210,7 +210,7 @@ def test_a_service_of_ones_own_takes_a_form_and_answers_with_the_picture(service
         ({"form": {"picture": "{image}"}}, "has a place for the .instruction."),
         ({"poll": {"adress": "x"}}, "setting 'poll' has adress; it takes: done, error"),
         ({"refusal": {"codes": []}}, "setting 'refusal' has codes"),
-        ({"form": {}, "body": {"w": "{workflow}", "p": "{instruction}"}}, "name its file by 'path'"),
+        ({"form": {}, "body": {"w": "{workflow}", "p": "{instruction}"}}, "set 'path' to its file"),
         ({"api_key_env": "sk-123"}, "must be the NAME of an environment variable"),
     ],
 )

@@ -128,7 +128,7 @@ def test_one_that_cannot_load_is_tried_once_and_says_why(program):
     assert build(["no-such-program"]).missing()
     with pytest.raises(EvenEditError, match="must be a list of strings"):
         build("editor.py")
-    with pytest.raises(EvenEditError, match=r"takes 1 image\(s\), 2 are asked for"):
+    with pytest.raises(EvenEditError, match=r"takes 1 image\(s\), but the request has 2"):
         build(program).edit([portrait(), portrait()], "Both", 1)
 
 

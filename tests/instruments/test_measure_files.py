@@ -38,6 +38,6 @@ def test_without_a_face_there_is_a_reason_and_no_number(evenedit, pair, tmp_path
 
 def test_a_table_for_people_and_a_message_for_a_bad_file(evenedit, pair, tmp_path):
     assert "skin_delta_L" in evenedit("measure", *pair).stdout
-    (tmp_path / "bad.png").write_text("no picture")
+    (tmp_path / "bad.png").write_text("not a picture")
     said = evenedit("measure", pair[0], tmp_path / "bad.png")
     assert (said.returncode, "Traceback" in said.stderr) == (2, False)

@@ -71,7 +71,7 @@ def test_a_study_of_the_tables_can_be_read_and_reported(tmp_path: Path, evenedit
     assert report.returncode == 0, report.stderr
     page = (tmp_path / "s" / "report" / "appendix.html").read_text()
     assert "flux2-dev" in page and UNKNOWN_FEATURES in page
-    assert evenedit("doctor", tmp_path / "s").stdout.count("images are whole") == 1
+    assert evenedit("doctor", tmp_path / "s").stdout.count("images are intact") == 1
     cards = evenedit("export", tmp_path / "s", "--cards", "--out", tmp_path / "cards")
     assert cards.returncode == 2 and "no edit of the diagnosis has a picture" in cards.stderr
     again = evenedit("new", tmp_path / "s", "--from-authors", folder)

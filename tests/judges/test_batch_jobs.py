@@ -185,7 +185,7 @@ def test_a_job_that_is_turned_away_for_a_quota_is_sent_again_smaller_until_all_i
     runner.run()
     assert counted(loaded) == {Status.SCORED: 8}
     assert wire.asked == 8 and runner.budget.calls == 8, "what was turned away is neither asked nor counted twice"
-    assert "were turned away" in capsys.readouterr().err
+    assert "were rejected" in capsys.readouterr().err
     assert wire.queue.files == {} and wire.queue.deleted, "no picture stays at the provider"
     loaded.store.close()
 

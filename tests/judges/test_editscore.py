@@ -116,7 +116,7 @@ def test_without_the_package_it_says_what_to_install(server: LocalServer, monkey
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     judge = judge_at(server)
     assert judge.missing() == [
-        "judge kind 'editscore' asks in the words of the package of that name. Try: pip install --no-deps editscore"
+        "judge kind 'editscore' uses the prompt of the package of that name. Try: pip install --no-deps editscore"
     ]
     with pytest.raises(EvenEditError, match="pip install --no-deps editscore"):
         judge.judge(CASE, QUESTIONS)

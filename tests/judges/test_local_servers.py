@@ -173,9 +173,9 @@ def test_the_probe_tells_what_an_endpoint_can_do():
     with serving("guided") as (_, judge):
         found = {finding.what: finding for finding in probe(judge)}
     assert found["models"].good and MODEL in found["models"].note
-    assert found["json_schema"].note.startswith("turned away: response_format is not supported")
+    assert found["json_schema"].note.startswith("rejected: response_format is not supported")
     assert found["structured_outputs"].good
-    assert found["guided_json"].note == "taken and not heeded: Hello!"
+    assert found["guided_json"].note == "accepted but ignored: Hello!"
     assert found["advice"].note == 'settings = { …, structured = "structured_outputs" }'
     assert found["pictures"].good
     assert "temperature" in found["fields"].note

@@ -95,7 +95,7 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(study: Study, tmp_p
     content[at + 5000] ^= 0xFF
     (tmp_path / "flipped.tar").write_bytes(content)
     (tmp_path / "cut.tar").write_bytes(backup.read_bytes()[: len(content) // 2])
-    (tmp_path / "other.tar").write_text("no backup")
+    (tmp_path / "other.tar").write_text("not a backup")
     for name in ("flipped", "cut", "other", "absent"):
         with pytest.raises(EvenEditError):
             restore(tmp_path / f"{name}.tar", tmp_path / "again")
@@ -105,7 +105,7 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(study: Study, tmp_p
 
 def test_nothing_is_overwritten(study: Study, tmp_path: Path) -> None:
     back_up(study.file, tmp_path / "backup.tar")
-    with pytest.raises(EvenEditError, match="there already"):
+    with pytest.raises(EvenEditError, match="exists already"):
         back_up(study.file, tmp_path / "backup.tar")
     with pytest.raises(EvenEditError, match="not empty"):
         restore(tmp_path / "backup.tar", study.file.folder)

@@ -87,7 +87,7 @@ def test_repair_does_what_is_safe_and_says_it(made: Path, tmp_path: Path) -> Non
     picture = loaded.store.images.path(next(edit.image for edit in loaded.store.edits().values() if edit.image))
     picture.write_bytes(b"no picture")
     before = {found.text for found in examine(loaded) if found.good is False}
-    assert any("images are whole" in text for text in before) and any("read by others" in text for text in before)
+    assert any("images are intact" in text for text in before) and any("read by others" in text for text in before)
     done = list(repair(loaded))
     assert any("owner only" in text for text in done) and any("set aside" in text for text in done)
     assert picture.with_name(f"{picture.name}.damaged").read_bytes() == b"no picture" and not picture.exists()

@@ -14,12 +14,12 @@ def test_each_look_shows_what_was_committed_since_and_the_last_one_ends_it(tmp_p
         (16, 0, 10, 22),
         (16, 0, 32, 0),
     ]
-    assert "not started" in str(looks[0][0]) and looks[0][1].startswith("pace: known after the next look")
+    assert "not started" in str(looks[0][0]) and looks[0][1].startswith("pace: shown after the next refresh")
     assert "ratings/s, 22 left, about" in looks[1][1] and "judge simulated-judge-a" in str(looks[1][0])
     assert "review:" not in str(looks[1][0]), "a look must not cost the run its time"
     for _, text in looks[1:]:
         assert "cost: no call to a service yet" in text
-    assert "INTERIM rates over what is rated by" in looks[1][1] and "decide nothing by them" in looks[1][1]
+    assert "INTERIM rates at" in looks[1][1] and "do not base decisions on them" in looks[1][1]
     assert "INTERIM" not in looks[2][1] and "  simulated-lightening: were refused by the editor 0.0% (" in looks[2][1]
 
 

@@ -324,7 +324,7 @@ def test_a_store_that_takes_no_picture_ends_in_words(tmp_path, monkeypatch):
         patch.setattr(ImageFolder, "put", full)
         summary = loaded.run()
     assert (summary.edited, summary.failed) == (0, 2)
-    assert "failures in a row (storage): Failed: the picture was made and could not be stored (ZeroDiv" in str(summary)
+    assert "failures in a row (storage): Failed: the picture could not be stored (ZeroDiv" in str(summary)
     assert "check the free space" in str(summary)
     assert loaded.run().complete
 

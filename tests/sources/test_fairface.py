@@ -131,7 +131,7 @@ def test_a_damaged_image_is_passed_over_and_counted(tmp_path, capsys):
     again = list(FairFace(path=str(hurt), size=8).portraits())
     assert [p[2] for p in again[1:]] == [p[2] for p in whole[1:]], "the other cells keep their images"
     assert again[0][0] == whole[0][0] and again[0][2] != whole[0][2]
-    assert "1 unreadable images were passed over" in capsys.readouterr().err
+    assert "1 unreadable images were skipped" in capsys.readouterr().err
 
 
 def test_cells_without_enough_faces_are_named(tmp_path):

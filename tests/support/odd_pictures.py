@@ -199,10 +199,10 @@ def _animated(kind: str) -> bytes:
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty.png": (lambda: b"", "the file is empty"),
-    "text.png": (lambda: b"no picture", "no PNG, JPEG, WebP"),
-    "page.jpg": (lambda: b"<html><body>Not found</body></html>", "no PNG, JPEG, WebP"),
-    "cut-off.jpg": (lambda: saved(plain(), "JPEG")[:-900], "damaged or cut off"),
-    "cut-off.png": (lambda: saved(plain(), "PNG")[:-900], "damaged or cut off"),
+    "text.png": (lambda: b"no picture", "not a PNG, JPEG, WebP"),
+    "page.jpg": (lambda: b"<html><body>Not found</body></html>", "not a PNG, JPEG, WebP"),
+    "cut-off.jpg": (lambda: saved(plain(), "JPEG")[:-900], "damaged or truncated"),
+    "cut-off.png": (lambda: saved(plain(), "PNG")[:-900], "damaged or truncated"),
     "bomb.png": (_bomb, "more than 89 megapixels"),
     "too-large.png": (_large, "more than 89 megapixels"),
     "animated.gif": (lambda: _animated("GIF"), "holds 2 pictures"),
@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "pages.tiff": (lambda: _animated("TIFF"), "holds 2 pictures"),
     "floats.tiff": (
         lambda: saved(Image.fromarray(np.asarray(plain().convert("L")).astype(np.float32)), "TIFF"),
-        "do not say what white is",
+        "white level is unknown",
     ),
     "phone.heic": (lambda: b"\0\0\0\x18ftypheic" + bytes(40), "HEIC is not read"),
 }

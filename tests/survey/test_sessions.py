@@ -297,7 +297,7 @@ def test_a_picked_task_that_is_full_is_refused_while_another_is_free(made, tmp_p
     assert [card.open for card in service.tasks()] == [True] * 6
     seated(service, "ann", task=2)
     assert [card.number for card in service.tasks() if not card.open] == [2]
-    with pytest.raises(NotAllowedError, match="pick another"):
+    with pytest.raises(NotAllowedError, match="choose another"):
         seated(service, "bob", task=2)
     assert seated(service, "bob", task=5).stage is VisitStage.TASK
     service.close()

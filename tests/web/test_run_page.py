@@ -39,7 +39,7 @@ def test_the_page_shows_stages_reasons_and_interim_rates_and_follows_the_run(stu
     assert "edits by simulated-even" in first and "simulated policy: the request was declined" in first
     assert "no call to a service yet" in first.lower()
     before = RunView(study).now()
-    assert before.without_rates == "The rates of what is rated so far are being computed."
+    assert before.without_rates == "Interim rates are being computed."
     deadline = time.monotonic() + 120
     while "Interim." not in (text := staff.get("/run/state").text) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -71,7 +71,7 @@ def test_it_says_why_there_are_no_rates(tmp_path: Path) -> None:
     two = {"stereotype": {"include": ["W-01"], "swapped": False}}
     other = open_study(tmp_path / "other", experiments=two)
     assert other.run().complete
-    assert "has no rate of the diagnosis." in _settled(RunView(other)).without_rates
+    assert "no rate of the diagnosis." in _settled(RunView(other)).without_rates
 
 
 def test_ratings_are_planned_for_edits_to_come_and_what_failed_is_not_left_to_this_run(tmp_path, monkeypatch) -> None:

@@ -327,7 +327,7 @@ def test_production_names_everything_that_is_missing(tmp_path: Path) -> None:
     file = web_study(tmp_path).file
     with pytest.raises(EvenEditError) as refused:
         check_production(file, None, "http://survey.example", has_accounts=False)
-    wanted = ("--proxy", "--address", "account of staff", "signed = true")
+    wanted = ("--proxy", "--address", "staff account", "signed = true")
     first = refused.value.problems[:4]
     assert [word in text for word, text in zip(wanted, first, strict=True)] == [True] * 4
 
@@ -344,7 +344,7 @@ def test_the_commands_refuse_what_is_unsafe(evenedit_process: Command, tmp_path:
 
 def test_a_second_server_on_one_sqlite_study_is_turned_away(tmp_path: Path) -> None:
     study = _plain(tmp_path)
-    with FileLock(tmp_path / server.LOCK), pytest.raises(EvenEditError, match="SQLite takes one process"):
+    with FileLock(tmp_path / server.LOCK), pytest.raises(EvenEditError, match="SQLite allows one process"):
         server.run(study, ServerSettings(), "127.0.0.1", 0, None)
 
 

@@ -96,14 +96,14 @@ class SealedZip:
         """Open a file without checking it; refused where it is no sealed zip at all."""
         if not path.is_file():
             what = (
-                "a folder, and no bundle; make one with: evenedit bundle" if path.is_dir() else "there is no such file"
+                "a folder, not a bundle; make one with: evenedit bundle" if path.is_dir() else "there is no such file"
             )
             raise EvenEditError(f"{path}: {what}")
         try:
             with zipfile.ZipFile(path) as archive:
                 names = tuple(archive.namelist())
                 if unsafe := unsafe_name(names):
-                    raise EvenEditError(f"{path} cannot be read as a bundle: {unsafe!r} is no name of a file in it")
+                    raise EvenEditError(f"{path} cannot be read as a bundle: {unsafe!r} is not a valid file name")
                 body = json.loads(_read_unlisted(archive, MANIFEST))
                 files = {name: FileDigest(str(row["sha256"]), int(row["bytes"])) for name, row in body["files"].items()}
                 if body["schema"] != SCHEMA:
@@ -113,7 +113,7 @@ class SealedZip:
             raise
         except Exception as error:  # whatever a damaged file makes a reader say
             raise EvenEditError(
-                f"{path} cannot be read as a bundle: {_describe(error)}; it is damaged, or none"
+                f"{path} cannot be read as a bundle: {_describe(error)}; it is damaged or not a bundle"
             ) from None
 
     def read(self, name: str) -> bytes:
@@ -170,7 +170,7 @@ class SealedZip:
             or self.read(WITHDRAWN) != tombstones(withdrawn)
             or any(n in present or n not in self.files for n in withdrawn)
         ):
-            return f"{WITHDRAWN}: it is not as it was written, or names files that were not withdrawn"
+            return f"{WITHDRAWN}: it was changed, or names files that were not withdrawn"
         return ""
 
     def _altered(self, present: set[str]) -> Iterator[str]:
@@ -185,7 +185,7 @@ def open_bundle(path: Path) -> SealedZip:
     """Open a bundle; raise `EvenEditError` if any byte differs from what was written."""
     if changes := find_changes(path):
         changed = "; ".join(islice(changes.lines(), 3))
-        raise EvenEditError(f"{path} is not as it was written: {changed}. Look with: evenedit verify {path}")
+        raise EvenEditError(f"{path} was changed: {changed}. For details: evenedit verify {path}")
     return SealedZip.open(path)
 
 
@@ -228,7 +228,7 @@ def withdraw_files(source: SealedZip, names: Mapping[str, str], target: Path) ->
     """Write a copy of a sealed zip without the withdrawn files; its root does not change."""
     withdrawn = source.withdrawn() | dict(names)
     if refused := [name for name in names if not name.startswith(WITHDRAWABLE) or name not in source.files]:
-        raise EvenEditError(f"{refused[0]} cannot be withdrawn; it is no file of {source.path} under {WITHDRAWABLE}")
+        raise EvenEditError(f"{refused[0]} cannot be withdrawn; it is not a file of {source.path} under {WITHDRAWABLE}")
     remaining = dict(source.contents(name for name in source.names if name not in withdrawn and name != WITHDRAWN))
     first: dict[str, bytes | Path] = {name: remaining.pop(name) for name in (MANIFEST, SIGNATURE) if name in remaining}
     return _pack(target, first | {WITHDRAWN: tombstones(withdrawn)} | remaining)
@@ -300,11 +300,11 @@ def _container(path: Path, root: str, files: Mapping[str, FileDigest]) -> str:
     if merkle_root(files, facts) != root:
         return f"{MANIFEST}: its root does not belong to the files it lists"
     if manifest(files, root, facts) != written:
-        return f"{MANIFEST}: it is not as it was written"
+        return f"{MANIFEST}: it was changed"
     if len(comment) != DIGITS or comment.decode("ascii", "replace") != _digest_before_comment(path):
-        return "the zip file is not the one that was written: bytes within or around its files differ"
+        return "the zip file was changed: bytes within or around its files differ"
     unlisted = unlisted_bytes(path)
-    return f"the zip file holds what no bundle has: {unlisted}" if unlisted else ""
+    return f"the zip file has unexpected content: {unlisted}" if unlisted else ""
 
 
 def _digest_before_comment(path: Path) -> str:
@@ -320,7 +320,7 @@ def _digest_before_comment(path: Path) -> str:
 def _read_unlisted(archive: zipfile.ZipFile, name: str) -> bytes:
     """Read a file that is not in the manifest; raise `EvenEditError` if it is too large."""
     if archive.getinfo(name).file_size > MOST:
-        raise EvenEditError(f"{name} is larger than that of any bundle")
+        raise EvenEditError(f"{name} is larger than allowed in a bundle")
     return archive.read(name)
 
 

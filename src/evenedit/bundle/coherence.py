@@ -69,13 +69,13 @@ def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
     try:
         sections = stated_sections(bundle)
     except (ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError):
-        yield "study.toml is no study file"
+        yield "study.toml is not a study file"
         return
     if stated_rules(sections) != evidence.record.rules:
-        yield "study.json: its rules are not those of study.toml"
+        yield "study.json: its rules differ from study.toml"
     yield from _reworded(evidence)
     yield from (
-        f"{name}: its bytes are not those that its name says"
+        f"{name}: its bytes do not match its name"
         for name in bundle.under("pictures")
         if name in bundle.files and bundle.files[name].sha256 != Path(name).stem
     )
@@ -158,22 +158,22 @@ def _reworded(evidence: Evidence) -> Iterator[str]:
     }
     for ident, text in sent.items():
         if words.get(ident) != text:
-            yield f"study.json: prompt {ident} is not what editors were sent"
+            yield f"study.json: prompt {ident} differs from the instructions sent to editors"
 
 
 def _plan_contradictions(plan: Mapping[str, Any], stated: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
     """Yield differences between the plan in the bundle and its other files."""
     for name, table in stated.items():
         if bared(table) != bared(plan.get(name)):
-            yield f"its {name} are not those of study.toml"
+            yield f"its {name} differ from study.toml"
     words = {prompt.id: prompt.text for prompt in evidence.record.prompts}
     if any(words.get(ident) != text for ident, text in plan.get("prompts_in_words", {}).items()):
-        yield "its prompts are not those of study.json"
+        yield "its prompts differ from study.json"
     if {s.id: [s.image, dict(s.attributes)] for s in evidence.sources.values()} != plan.get("portraits"):
-        yield "its portraits are not those of data/sources.jsonl"
+        yield "its portraits differ from data/sources.jsonl"
     planned = sorted(r.id for r in evidence.requests if r.experiment is not Experiment.MITIGATION)
     if {"number": len(planned), "digest": digest(planned)} != plan.get("requests"):
-        yield "its requests are not those of data/requests.jsonl"
+        yield "its requests differ from data/requests.jsonl"
 
 
 def _missing(evidence: Evidence) -> int:

@@ -105,17 +105,17 @@ def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
     people = consent.get("answered", 0)
     return {
         "rai:dataCollection": "Every portrait was edited by every editor with the same prompts; judges and instruments "
-        "then rated each output, as study.json says word for word.",
+        "then rated each output, with the texts in study.json.",
         "rai:dataCollectionType": ["Experiments", "Software collection"],
-        "rai:dataAnnotationProtocol": "Questions and answers of the rubric stand in study.json under asked; judges' "
+        "rai:dataAnnotationProtocol": "Questions and answers of the rubric are in study.json under asked; judges' "
         "raw replies are in data/replies.jsonl.",
         "rai:dataAnnotationPlatform": ["EvenEdit survey"] if people else ["none: no person rated"],
         "rai:annotationsPerItem": f"{people} people in all" if people else "none by people",
         "rai:annotatorDemographics": ["not released"],
-        "rai:personalSensitiveInformation": [f"Portraits carry the dataset's labels of {factors}: labels, not truths."],
+        "rai:personalSensitiveInformation": [f"Portraits carry the dataset's labels of {factors}: labels, not facts about people."],
         "rai:dataBiases": "Labels are the dataset's; judges may err more on some groups (results.json: agreement, "
         "coverage).",
-        "rai:dataLimitations": "The results hold for these portraits, prompts, editors, settings and days alone.",
+        "rai:dataLimitations": "The results apply only to these portraits, prompts, editors, settings and dates.",
         "rai:dataUseCases": ["Checking and repeating this audit", "Comparing editors on the same portraits"],
         "rai:dataSocialImpact": "Shows whether edits come out differently for different groups of people; not to be "
         "used to sort or recognise people.",

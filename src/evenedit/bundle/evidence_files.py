@@ -115,7 +115,7 @@ def _read_request(row: dict[str, Any]) -> Request:
     }
     request = Request(**fields)
     if request.id != wanted:
-        raise EvenEditError(f"request {wanted} is not what its id names: its content was changed")
+        raise EvenEditError(f"request {wanted} does not match its id: its content was changed")
     return request
 
 

@@ -99,7 +99,7 @@ def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     else:
         raise EvenEditError(f"--rules {rules}: there is no such file; name a TOML file, {' or '.join(PRESETS)}")
     if foreign := [name for name in changed if name not in RULES]:
-        raise EvenEditError(f"{rules}: [{foreign[0]}] is no rule; tables of rules are {', '.join(RULES)}")
+        raise EvenEditError(f"{rules}: [{foreign[0]}] is not a table of rules; these are {', '.join(RULES)}")
     try:
         return stated_rules(stated_sections(bundle, changed))
     except ValidationError as error:

@@ -14,17 +14,17 @@ from evenedit.results.results import Results
 CRATE = "ro-crate-metadata.json"
 SOFTWARE = "#evenedit"
 ABOUT = {
-    "README.md": "What this bundle is and how to check it",
+    "README.md": "Description of this bundle and how to verify it",
     "study.toml": "The study as its file describes it",
-    "study.json": "Prompts, rubric, words that judges were sent, rules and counts",
+    "study.json": "Prompts, rubric, texts sent to judges, rules and counts",
     "results.json": "Every estimate with its interval and n",
     "ratings.csv.gz": "The ratings of judges, instruments and reviewers as one table",
     "report/report.html": "The report",
     "data/sources.jsonl": "The portraits: labels and digests",
-    "data/requests.jsonl": "Every edit that was asked for",
+    "data/requests.jsonl": "All edit requests",
     "data/edits.jsonl": "Every outcome, pictures by digest",
     "data/replies.jsonl": "Every raw reply of judges",
-    "data/readings.jsonl": "What instruments read off the pictures",
+    "data/readings.jsonl": "Readings of the instruments",
     "licences.json": "Licences and consent",
     "environment.json": "Software and machine",
 }
@@ -98,7 +98,7 @@ def ro_crate(title: str, licence: str, results: Results, files: Mapping[str, byt
         {"@id": "report/", "@type": "Dataset", "name": "The report", "description": "Pages, tables and figures"},
     ]
     if any(name.startswith(WITHDRAWABLE) for name in files):
-        description = "What people answered, under new names, one file each"
+        description = "Answers of people, under new pseudonyms, one file each"
         graph.append({"@id": WITHDRAWABLE, "@type": "Dataset", "name": "People", "description": description})
     graph += [_file(name, files[name]) for name in listed]
     body = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}

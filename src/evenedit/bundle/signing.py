@@ -31,7 +31,7 @@ class Signed:
     def __str__(self) -> str:
         if not self.valid:
             return f"the signature does not belong to this content (key {self.public_key[:16]}…)"
-        return f"signed by the holder of key {self.public_key}; whose key that is, you must know from elsewhere"
+        return f"signed by the holder of key {self.public_key}; confirm the owner of the key from an independent source"
 
 
 def sign_root(root: str, key: Path) -> bytes:
@@ -86,9 +86,9 @@ def _private(key: Path) -> Any:
     try:
         private = load_pem_private_key(key.read_bytes(), password=None)
     except (ValueError, TypeError) as error:
-        raise EvenEditError(f"{key} is no private key in PEM without a password ({error}); {make}") from None
+        raise EvenEditError(f"{key} is not a private key in PEM without a password ({error}); {make}") from None
     if not isinstance(private, ed25519.Ed25519PrivateKey):
-        raise EvenEditError(f"{key} is no Ed25519 key; {make}")
+        raise EvenEditError(f"{key} is not an Ed25519 key; {make}")
     return private
 
 

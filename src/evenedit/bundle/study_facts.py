@@ -102,7 +102,7 @@ def refuse_unconsented(study: StudyContext, today: date) -> None:
     leave = "or leave their answers out with --people none"
     if not day:
         raise EvenEditError(
-            "people answered this study, and its consent does not say from when on answers may be published; where it "
+            "people answered this survey, and its consent states no date from which answers may be published; if it "
             f'did, add to [survey.ethics] of study.toml: published_from = "YYYY-MM-DD", {leave}'
         )
     if today.isoformat() < day:
@@ -121,7 +121,7 @@ def licence_facts(study: StudyContext, pictures: str, *, people: bool) -> dict[s
         },
         "software": "Apache-2.0",
         "consent": consent_facts(study) if people else {"people": "their answers were left out of this bundle"},
-        "personal": "people and reviewers stand under new names; no free text, times, ids or demographics of theirs",
+        "personal": "people and reviewers have new pseudonyms; their free text, times, ids and demographics are not included",
     }
 
 

@@ -72,7 +72,7 @@ class Verification:
         """Yield one line per change, and per picture that does not belong to the bundle."""
         yield from self.faults()
         if self.pictures is not None:
-            yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
+            yield from (f"not a picture of this bundle: {name}" for name in self.pictures.unknown)
 
     def faults(self) -> Iterator[str]:
         """Yield one line per change of the bundle, and per difference from the user's root, seal or key."""
@@ -123,7 +123,7 @@ def _history(bundle: SealedZip) -> Iterator[str]:
     yield from chain_breaks(lines)
     known = [line.detail.get("seal") for line in lines if line.event == "sealed"]
     if SEAL not in bundle.names:
-        yield from (f"{SEAL} is gone: the study's history knows the seal {seal}" for seal in known)
+        yield from (f"{SEAL} is missing: the study's history has the seal {seal}" for seal in known)
         return
     try:
         seal = Seal.parse(bundle.read(SEAL).decode(), SEAL)
@@ -131,7 +131,7 @@ def _history(bundle: SealedZip) -> Iterator[str]:
         yield str(error)
         return
     if known != [seal.digest]:
-        yield f"{SEAL}: the study's history knows another seal"
+        yield f"{SEAL}: the study's history has another seal"
 
 
 def _seal_of(bundle: SealedZip) -> str:
@@ -169,7 +169,7 @@ def _contradictions(bundle: SealedZip, plan: Sequence[PlanChange]) -> tuple[list
         return [str(error)], []
     planned = {change.what for change in plan}
     loose = [] if planned and REQUESTS in parts else [part for part in parts if part not in planned]
-    notes = [f"{part}: not as the last run left them, by the study's history" for part in loose]
+    notes = [f"{part}: changed since the last run, according to the study's history" for part in loose]
     if unfinished_run(_lines(bundle)) and "history" not in planned:
         notes.append("the study's history has no line for the end of its last run")
     return (wrong + notes, []) if SEAL in bundle.names else (wrong, notes)

@@ -84,7 +84,7 @@ def make_bundle(
     replies = evidence.check_replies()
     if replies.differ:
         log.info(
-            f"{len(replies.differ):,} raw replies say something else than what the study stored: {replies.differ[0]} …"
+            f"{len(replies.differ):,} raw replies differ from the stored answers: {replies.differ[0]} …"
         )
     log.info(f"analysing {len(evidence.edits):,} edits")
     with SecondProcess(enabled=len(evidence.edits) >= PARALLEL_THRESHOLD) as second, TemporaryDirectory() as place:

@@ -34,6 +34,6 @@ def refuse_different_factors(several: Sequence[Sequence[Factor]]) -> None:
     named = dict.fromkeys(", ".join(f.name for f in factors) for factors in several)
     if len(named) > 1:
         raise EvenEditError(
-            f"the studies group portraits by different factors ({'; '.join(named)}), so their gaps cannot stand side "
-            "by side; use studies with the same factors"
+            f"the studies group portraits by different factors ({'; '.join(named)}), so their gaps cannot be "
+            "compared; use studies with the same factors"
         )

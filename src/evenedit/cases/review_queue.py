@@ -288,14 +288,14 @@ class ReviewQueue:
         """Withdraw a reviewer's own review, unless others have reviewed the case since."""
         review = next((r for r in self.reviews.history() if r.id == number and r.rater == rater), None)
         if review is None:
-            raise EvenEditError("there is no such review of yours to undo")
+            raise EvenEditError("you have no such review to undo")
 
         def check(history: Sequence[Review]) -> None:
             reviews = [review for review in history if review.undone is None]
             if all(review.id != number for review in reviews):
                 raise StaleCaseError("this review was undone already")
             if reviews[-1].id != number:
-                raise StaleCaseError("somebody else has reviewed this case since, so it stays as it is")
+                raise StaleCaseError("someone else has reviewed this case since, so this review cannot be undone")
 
         self.reviews.undo(review.request_id, number, check)
         return review
@@ -380,7 +380,7 @@ def _check(form: ReviewForm, answers: Mapping[str, int], note: str) -> None:
     if not answers and not missing:
         problems.append("please settle at least one question, or skip the case")
     if len(note) > LONGEST_NOTE:
-        problems.append(f"the note has {len(note):,} characters; {LONGEST_NOTE:,} are kept")
+        problems.append(f"the note has {len(note):,} characters; at most {LONGEST_NOTE:,} are allowed")
     if problems:
         raise EvenEditError(*problems)
 

@@ -52,7 +52,7 @@ SORTS = {
     "priority": "review priority",
     "disagreement": "disagreement between judges",
     "drift": "drift of the person",
-    "people": "judges apart from people",
+    "people": "distance between judges and people",
     "newest": "newest run first",
     "study": "order of the study",
     "shuffled": "shuffled by the study's seed",
@@ -252,7 +252,7 @@ class Gallery:
         )
         means = people_means(scores.table)
         differences = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
-        yield NumberRange("people_gap", "Judges apart from people, in points", _largest(differences))
+        yield NumberRange("people_gap", "Distance between judges and people, in points", _largest(differences))
         yield from _instrument_ratings(scores.table)
         for reading in scores.table.readings:
             name = Measure(reading.measure).name

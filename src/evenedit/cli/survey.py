@@ -75,7 +75,7 @@ def _pay(_context: click.Context, option: click.Parameter, pairs: tuple[str, ...
     if unknown := sorted(pay.keys() - set(PAY)):
         raise click.BadParameter(f"there is no '{unknown[0]}'; the keys are {', '.join(PAY)}")
     if min(pay.values(), default=1) < 0 or pay.get("minutes_per_task") == 0:
-        raise click.BadParameter("the numbers cannot be negative, nor a task take no time")
+        raise click.BadParameter("numbers must be 0 or more, and minutes_per_task above 0")
     return pay
 
 

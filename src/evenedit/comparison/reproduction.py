@@ -88,7 +88,7 @@ def _case(study: StudyContext, request: Request, edit: Edit, number: int, out: P
 
 
 def _readme(results: Results, finding: Finding, rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"# How to see this finding again ({finding.id})"
+    yield f"# How to reproduce this finding ({finding.id})"
     yield ""
     if results.simulated or is_simulated(finding.editor):
         yield "**SIMULATED: these data say nothing about any real editor.**"
@@ -105,7 +105,7 @@ def _readme(results: Results, finding: Finding, rows: list[dict[str, Any]]) -> I
     yield ""
     yield (
         f"`python reproduce.py` makes these edits again with EvenEdit {__version__} and the editor "
-        f"`{rows[0]['editor_kind']}`; every setting stands in `requests.json`. The cases were chosen by a rule "
+        f"`{rows[0]['editor_kind']}`; all settings are in `requests.json`. The cases were chosen by a rule "
         "(furthest from no change, one of each portrait), so they show the finding at its clearest, not on average."
     )
 

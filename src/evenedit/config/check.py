@@ -63,7 +63,7 @@ def _retention_problems(file: Sections) -> Iterator[str]:
     try:
         date.fromisoformat(until or "2000-01-01")
     except ValueError:
-        yield f"survey.ethics.keep_until is '{until}', which is no date; write it like \"2028-12-31\""
+        yield f"survey.ethics.keep_until is '{until}', which is not a date; write it as \"2028-12-31\""
 
 
 def _language_problems(file: Sections) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _language_problems(file: Sections) -> Iterator[str]:
     named = [("survey", code) for code in (file.survey.languages if file.survey else [])]
     for where, code in (*named, *(("experiments.diagnosis", code) for code in prompt_languages)):
         if not re.fullmatch(LANGUAGE, code):
-            yield f'{where}.languages: \'{code}\' is no language code; write it like "en" or "pt-BR"'
+            yield f'{where}.languages: \'{code}\' is not a language code; write it as "en" or "pt-BR"'
 
 
 def _questionnaire_problems(file: Sections) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _building_problems(group: str, kind: str, settings: Mapping[str, Any], label
     absent = [name for name in getattr(plugin, "labels_needed", ()) if name not in known]
     if labels and absent:
         yield (
-            f"it treats portraits by their label {', '.join(absent)}, and these are labelled by {', '.join(known)}; "
+            f"it depends on the label {', '.join(absent)}, but the portraits are labelled by {', '.join(known)}; "
             "choose other groups in its settings, set the effect's rate to 0, or use another editor"
         )
 

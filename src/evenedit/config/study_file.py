@@ -93,7 +93,7 @@ class StudyFile:
         issues += _untranslated(file, prompts)
         if file.study.cannot_tell and (file.study.judge_prompt or file.study.preset) == "published":
             issues.append(
-                "study.cannot_tell: the paper's prompt has no such answer; remove it, or the published prompt"
+                "study.cannot_tell: the paper's prompt has no such answer; remove this key, or the published prompt"
             )
         if file.experiments.stereotype:
             section = file.experiments.stereotype

@@ -59,7 +59,7 @@ def decode(content: bytes) -> Image.Image:
             if getattr(image, "is_animated", False) and image.format not in _SEVERAL_VIEWS:
                 frames = getattr(image, "n_frames", 2)
                 raise UnreadablePicture(
-                    f"it holds {frames} pictures, an animation or pages; save the one that counts as a file of its own"
+                    f"it holds {frames} pictures, an animation or pages; save the right one as a separate file"
                 )
             image.load()
             picture = to_rgb(image)
@@ -67,7 +67,7 @@ def decode(content: bytes) -> Image.Image:
     except EvenEditError:
         raise
     except Exception as error:  # Pillow's decoders raise many kinds on damaged bytes
-        raise UnreadablePicture(f"it is damaged or cut off ({error}); replace it") from None
+        raise UnreadablePicture(f"it is damaged or truncated ({error}); replace it") from None
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -98,9 +98,9 @@ def _open(content: bytes) -> Image.Image:
     except UnidentifiedImageError:
         if any(mark in content[:32] for mark in _HEIF):
             raise UnreadablePicture("HEIC is not read; save it as JPEG or PNG") from None
-        raise UnreadablePicture("it is no PNG, JPEG, WebP, TIFF, GIF, BMP or the like; replace it") from None
+        raise UnreadablePicture("it is not a PNG, JPEG, WebP, TIFF, GIF, BMP or similar image; replace it") from None
     except Exception as error:
-        raise UnreadablePicture(f"it is damaged or cut off ({error}); replace it") from None
+        raise UnreadablePicture(f"it is damaged or truncated ({error}); replace it") from None
     return image
 
 
@@ -124,7 +124,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
         return ImageOps.invert(grey) if _white_is_zero(image) else grey
     if image.mode in ("I", "F"):
         raise UnreadablePicture(
-            "its pixels are 32-bit numbers, which do not say what white is; save it with 8 or 16 bits per channel"
+            "its pixels are 32-bit numbers, whose white level is unknown; save it with 8 or 16 bits per channel"
         )
     return image
 

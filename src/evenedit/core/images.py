@@ -221,14 +221,14 @@ def from_array(pixels: NDArray[Any]) -> Image.Image:
 
     shape = pixels.shape
     if len(shape) not in (2, 3) or 0 in shape or (len(shape) == 3 and shape[2] not in (3, 4)):
-        raise EvenEditError(f"an array of shape {shape} is no picture; expected (height, width) or (height, width, 3)")
+        raise EvenEditError(f"an array of shape {shape} is not a picture; expected (height, width) or (height, width, 3)")
     if np.issubdtype(pixels.dtype, np.floating):
         if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
-            raise EvenEditError("an array of fractions must lie between 0 and 1; for 0 to 255 give it as uint8")
+            raise EvenEditError("an array of fractions must lie between 0 and 1; for 0 to 255 use uint8")
         pixels = np.rint(pixels * 255).astype(np.uint8)
     if pixels.dtype != np.uint8:
         raise EvenEditError(
-            f"an array of {pixels.dtype} is no picture; give uint8 from 0 to 255 or fractions from 0 to 1"
+            f"an array of {pixels.dtype} is not a picture; use uint8 from 0 to 255 or fractions from 0 to 1"
         )
     return Image.fromarray(np.ascontiguousarray(pixels)).convert("RGB")
 

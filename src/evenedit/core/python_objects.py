@@ -26,7 +26,7 @@ def resolve_method(noun: str, method: str, ident: str, value: Any) -> Any:
     if callable(value):
         return value
     raise EvenEditError(
-        f"{noun} '{ident}' is of type {type(value).__name__}, which is no function and has no method .{method}"
+        f"{noun} '{ident}' is of type {type(value).__name__}, which is neither a function nor an object with a method .{method}"
     )
 
 
@@ -46,7 +46,7 @@ def revision_of(noun: str, ident: str, value: Any) -> str:
 def check_name(noun: str, ident: str, value: Any) -> None:
     """Refuse an id that hides, or falsely says, that the object is simulated."""
     if not isinstance(ident, str) or not ident.strip():
-        raise EvenEditError(f"{noun} id {ident!r} is no name; give e.g. {{'mine': {noun}}}")
+        raise EvenEditError(f"{noun} id {ident!r} is not a name; use e.g. {{'mine': {noun}}}")
     simulated = bool(getattr(value, "simulated", False))
     if simulated and not is_simulated(ident):
         raise EvenEditError(f"{noun} '{ident}' is simulated, so its id must begin with '{SIMULATED}'")

@@ -91,7 +91,7 @@ class CurationSession:
     ) -> CurationOutcome:
         """Assess, select or deselect a candidate; returns when it is on disk."""
         if kind not in (ActionKind.ASSESS, ActionKind.SELECT, ActionKind.DESELECT):
-            raise EvenEditError(f"'{kind}' is not something to do to a candidate")
+            raise EvenEditError(f"'{kind}' is not an action on a candidate")
         if (cell, pool) not in self.pools.candidates:
             raise EvenEditError(f"there is no candidate of pool {pool} for {cell}")
         unknown = [c for c in criteria if c not in CRITERIA]
@@ -118,7 +118,7 @@ class CurationSession:
         actions = self.log.actions()
         target = next((a for a in actions if a.id == action), None)
         if target is None or target.reviewer != reviewer or target.kind in (ActionKind.UNDO, ActionKind.FINALISE):
-            raise EvenEditError(f"action {action} is not one of yours to undo")
+            raise EvenEditError(f"action {action} is not yours, so you cannot undo it")
         if target.id in undone(actions):
             repeated = next(a for a in actions if a.undoes == target.id)
             return CurationOutcome(repeated)

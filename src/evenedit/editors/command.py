@@ -40,10 +40,10 @@ class Command:
         if _ALL_SOURCES in command[1:]:
             places |= {"{source}", "{source2}"}
         elif any(_ALL_SOURCES in part for part in command):
-            raise EvenEditError(f"setting 'command': {_ALL_SOURCES} must be an argument by itself")
+            raise EvenEditError(f"setting 'command': {_ALL_SOURCES} must be a separate argument")
         lacking = [place for place in ("{source}", "{instruction}", "{output}") if place not in places]
         if lacking:
-            raise EvenEditError(f"setting 'command' has no place for {', '.join(lacking)}")
+            raise EvenEditError(f"setting 'command' has no placeholder for {', '.join(lacking)}")
         if not 1 <= refusal_exit <= 255:
             raise EvenEditError(f"setting 'refusal_exit' is {refusal_exit}; it must lie between 1 and 255")
         self.command = tuple(command)
@@ -55,7 +55,7 @@ class Command:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
             raise EvenEditError(
-                f"the command has places for {self.max_images} image(s), {len(images)} are asked for. Try: add "
+                f"the command has placeholders for {self.max_images} image(s), but the request has {len(images)}. Try: add "
                 '{source2} or {sources}, or leave the editor out with experiments = ["diagnosis"]'
             )
         with TemporaryDirectory(prefix="evenedit-", ignore_cleanup_errors=True) as name:

@@ -62,7 +62,7 @@ class WorkerProgram:
     def missing(self) -> list[str]:
         """Return one message for each missing requirement."""
         return (
-            [] if shutil.which(self.command[0]) else [f"the program '{self.command[0]}' is not found; check 'command'"]
+            [] if shutil.which(self.command[0]) else [f"the program '{self.command[0]}' was not found; check 'command'"]
         )
 
     def load(self) -> None:
@@ -77,7 +77,7 @@ class WorkerProgram:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
             raise EvenEditError(
-                f"the worker takes {self.max_images} image(s), {len(images)} are asked for. Try: max_images = "
+                f"the worker takes {self.max_images} image(s), but the request has {len(images)}. Try: max_images = "
                 f'{len(images)}, or leave the editor out with experiments = ["diagnosis"]'
             )
         with self._lock, TemporaryDirectory(prefix="evenedit-", ignore_cleanup_errors=True) as name:

@@ -251,7 +251,7 @@ def _with_margin(rule: Rule, results: Results) -> Rule:
     margin = results.rules.get("margin")
     if margin is None:
         raise EvenEditError(
-            f"rule '{rule.text}': the study says no margin; add 'margin = 0.05' to [findings] of its study.toml and "
+            f"rule '{rule.text}': the study states no margin; add 'margin = 0.05' to [findings] of its study.toml and "
             f"report again, or write e.g. '{rule.measure} within 0.05'"
         )
     return replace(rule, limit=float(margin))

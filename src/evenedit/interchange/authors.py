@@ -91,7 +91,7 @@ class AuthorsFiles:
                 f"gender, age and {', '.join(AXES)}, and rater where people rated"
             )
         if len(logs) > 1:
-            raise EvenEditError(f"{folder} has several selection logs: {', '.join(p.name for p in logs)}; leave one")
+            raise EvenEditError(f"{folder} has several selection logs: {', '.join(p.name for p in logs)}; keep one")
         read = {*scores, *logs}
         faces = _faces(paths)
         pools = {path.parent.parent for pictures in faces.values() for path in pictures if _is_pool(path)}

@@ -17,7 +17,7 @@ from evenedit.judges.prompt import ModelPrompt, check_settings
 from evenedit.providers.calls import Client, DeclinedError
 from evenedit.providers.remote import RemoteModel
 
-STRANGE = "the reply has another form; check 'base_url' if this lasts"
+STRANGE = "the reply has an unexpected format; check 'base_url' if this persists"
 
 
 class RemoteJudge(RemoteModel[Client]):

@@ -176,7 +176,7 @@ class Batches:
             self.store.end_job(job.tag, "never begun")
         else:
             self.store.found_job(job.tag, remote)
-            log.info(f"found the batch job {remote} of {len(job.items):,} ratings, which was begun and not noted")
+            log.info(f"found the batch job {remote} of {len(job.items):,} ratings, which was submitted but not recorded")
 
     # -- collecting ----------------------------------------------------------------------------------------
 
@@ -195,12 +195,12 @@ class Batches:
                 else:
                     count += self._collect(job, job.remote, questions)
             except Failed as failed:  # it stays open
-                log.info(f"batch job {job.remote or job.tag} cannot be looked at now: {failed}")
+                log.info(f"batch job {job.remote or job.tag} cannot be checked now: {failed}")
             except EvenEditError as error:
                 name = job.remote or job.tag
                 raise EvenEditError(
                     f"batch job {name} of judge '{job.rater}': {error}",
-                    f"if it is lost for good, its ratings are asked anew by: --give-up {name}",
+                    f"if it is lost, request its ratings again with: --give-up {name}",
                 ) from None
         return count
 
@@ -220,7 +220,7 @@ class Batches:
         if results and job.rater in self._room:  # try a little more, since what took up the quota may be gone
             self._room[job.rater] += max(1, self._room[job.rater] // 4)
         lost = sum(a.reply.status is Status.FAILED for a in answers)
-        note = f", {lost:,} of them failed and are asked again by the next run" if lost else ""
+        note = f", {lost:,} of them failed; the next run repeats them" if lost else ""
         log.info(f"batch job {remote}: {state.note}; {len(answers):,} ratings{note}")
         return len(answers)
 
@@ -275,9 +275,9 @@ class Batches:
         if job.tag in self._costs:  # what an earlier run began, it counted
             self.asking.budget.take_back(len(keys))
             self._costs[job.tag].reserved = 0.0
-        self.store.end_job(job.tag, f"turned away: {why}", cleaned=job.remote is None)
+        self.store.end_job(job.tag, f"rejected: {why}", cleaned=job.remote is None)
         log.info(
-            f"{len(keys):,} ratings of {job.rater} were turned away ({why[:200]}); at most {room:,} are queued now"
+            f"{len(keys):,} ratings of {job.rater} were rejected ({why[:200]}); at most {room:,} are queued now"
         )
         return True
 
@@ -361,7 +361,7 @@ class Batches:
         except Failed as failed:  # it may have begun all the same: the next run looks for it
             if failed.failure is Failure.RATE_LIMIT and self._turned_away(job, str(failed)):
                 return len(job.items) > 1
-            log.info(f"a batch job of {len(job.items):,} ratings could not be begun: {failed}")
+            log.info(f"a batch job of {len(job.items):,} ratings could not be submitted: {failed}")
             return True
         except EvenEditError as error:
             self.store.end_job(job.tag, f"not accepted: {error}")

@@ -91,7 +91,7 @@ class EditScoreJudge(OpenAIJudge):
     def render(self, case: Case, questions: Sequence[Question]) -> ModelPrompt:
         """Source and edited picture, then its question with the instruction."""
         if len(case.images) != 1 or case.other is not None or case.edited_first:
-            raise EvenEditError("EditScore compares one source with one edit, in this order; it cannot be asked this")
+            raise EvenEditError("EditScore compares one source with one edit, in this order; it does not support this question")
         images = (pixels(case.images[0], self.image_size), pixels(case.edited, self.image_size))
         return ModelPrompt("", (*images, self.question.replace("<instruction>", case.instruction)), {})
 
@@ -127,7 +127,7 @@ class EditScoreJudge(OpenAIJudge):
 def _texts() -> dict[str, str]:
     """Read the package's texts by name from its file without running it."""
     needed = EvenEditError(
-        "judge kind 'editscore' asks in the words of the package of that name. Try: pip install --no-deps editscore"
+        "judge kind 'editscore' uses the prompt of the package of that name. Try: pip install --no-deps editscore"
     )
     spec = importlib.util.find_spec("editscore")
     if spec is None or not spec.submodule_search_locations:
@@ -143,5 +143,5 @@ def _texts() -> dict[str, str]:
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise EvenEditError(f"the package 'editscore' cannot be read: {error}") from None
     if absent := [part for part in PARTS if part not in texts]:
-        raise EvenEditError(f"the package 'editscore' has another form: no {', '.join(absent)}; version 0.2 has them")
+        raise EvenEditError(f"the package 'editscore' has an unexpected format: no {', '.join(absent)}; version 0.2 has them")
     return texts

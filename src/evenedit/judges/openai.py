@@ -129,7 +129,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     def _strictest_mode(self, client: OpenAI) -> str:
         """Return the strictest way in which this endpoint holds an answer to a schema."""
         way = strictest_mode(self.sender(client))
-        log.info(f'{self.model}: a probe found structured = "{way}"; write it into study.toml to keep it so')
+        log.info(f'{self.model}: a probe found structured = "{way}"; write it into study.toml to keep it')
         return way
 
     def used(self, reply: Any) -> tuple[int, int]:
@@ -221,7 +221,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         except Failed as failed:
             return failed
         except (AttributeError, KeyError, TypeError):
-            return Failed(Failure.SERVER, f"the job's line has another form: {str(line)[:400]}")
+            return Failed(Failure.SERVER, f"the job's line has an unexpected format: {str(line)[:400]}")
 
     @property
     def _endpoint(self) -> str:

@@ -68,7 +68,7 @@ def _models(judge: OpenAIJudge) -> Iterator[ProbeFinding]:
 
     known = {str(m.get("id")): m for m in judge.provider.call(listed, attempts=1) if isinstance(m, Mapping)}
     if not known:
-        yield ProbeFinding("models", None, f"{at} answers, and lists no models")
+        yield ProbeFinding("models", None, f"{at} answers but lists no models")
     elif judge.model not in known:
         names = ", ".join(sorted(known)[:8])
         yield ProbeFinding("models", False, f"{at} does not list '{judge.model}'; it lists {names}")
@@ -105,7 +105,7 @@ def _pictures(judge: OpenAIJudge) -> Iterator[ProbeFinding]:
     words = answer.raw or answer.reason if isinstance(answer, Reply) else answer
     plain = "".join(words.rpartition(THOUGHT)[2].split())
     right = '"first":"red"' in plain and '"second":"blue"' in plain
-    note = "two pictures are told apart, in their order" if right else f"red and blue were called {one_line(words, 80)}"
+    note = "two pictures are distinguished, in the right order" if right else f"red and blue were called {one_line(words, 80)}"
     yield ProbeFinding("pictures", right, note)
 
 
@@ -127,7 +127,7 @@ def _fields(judge: OpenAIJudge) -> Iterator[ProbeFinding]:
     for name, value in FIELDS.items():
         problem = judge.provider.call(lambda client, f={name: value}: tried(client, f))  # type: ignore[misc]
         (refused if problem else taken).append(f"{name} ({one_line(problem, 80)})" if problem else name)
-    summary = f"taken: {', '.join(taken) or 'none'}; turned away: {', '.join(refused) or 'none'}"
+    summary = f"accepted: {', '.join(taken) or 'none'}; rejected: {', '.join(refused) or 'none'}"
     yield ProbeFinding("fields", None, summary)
 
 

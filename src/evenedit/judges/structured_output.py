@@ -18,7 +18,7 @@ GREETING = "Say hello to me in plain English words, without any JSON."
 WORDS = ("amber", "cobalt", "jade")
 TURNED_AWAY = (400, 415, 422, 501)
 """Statuses by which an endpoint says that it does not take a request of this form."""
-HEEDED, IGNORED, REJECTED = "works", "taken and not heeded", "turned away"
+HEEDED, IGNORED, REJECTED = "works", "accepted but ignored", "rejected"
 
 Send = Callable[[ModelPrompt, str], str]
 """Send a question with its schema in a mode of structured output; return the words of the answer."""

@@ -229,7 +229,7 @@ def _choose(study: StudyContext, size: int) -> list[Any]:
     seed = study.file.sections.study.seed
     eligible = [r for r in design.diagnosis(study.file, sources) if r.id in edits and edits[r.id].image is not None]
     if len(eligible) < size:
-        raise EvenEditError(f"an anchor set of {size} edits was asked for; the study has {len(eligible)}. Try: --size")
+        raise EvenEditError(f"the anchor set needs {size} edits; the study has {len(eligible)}. Try: --size")
     names = [f.name for f in study.file.factors]
     labelled = [r for r in eligible if all(sources[r.source_ids[0]].attributes.get(name) for name in names)]
     candidates = labelled if len(labelled) >= size else eligible

@@ -58,7 +58,7 @@ class BackupSummary:
 def back_up(file: StudyFile, target: Path) -> BackupSummary:
     """Write a backup, read it back, and give it its name only if it is whole."""
     if target.exists():
-        raise EvenEditError(f"{target} is there already; name a new file")
+        raise EvenEditError(f"{target} exists already; name a new file")
     temporary = target.with_name(f".{target.name}.new")
     temporary.unlink(missing_ok=True)
     os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -82,7 +82,7 @@ def verify(backup: Path) -> BackupSummary:
         manifest = _manifest(archive, backup)
         for name, wanted in manifest["files"].items():
             if _digest(archive, name) != wanted:
-                raise EvenEditError(f"{backup} is damaged: {name} is not as it was written")
+                raise EvenEditError(f"{backup} is damaged: {name} was changed")
         for name, tables in manifest["rows"].items():
             archive.extract(name, place, filter="data")
             _check(Path(place) / name, DATABASES[name], tables)
@@ -96,7 +96,7 @@ def restore(backup: Path, folder: Path, url: str | None = None) -> BackupSummary
     `url` is a PostgreSQL database to restore into; the restored study file names it then.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise EvenEditError(f"{folder} is not empty; name a new folder, and swap the two when you have looked at it")
+        raise EvenEditError(f"{folder} is not empty; name a new folder; check the restored study, then swap the two")
     summary = verify(backup)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -221,7 +221,7 @@ def _manifest(archive: tarfile.TarFile, backup: Path) -> dict[str, Any]:
     except (KeyError, ValueError, tarfile.TarError, OSError, EOFError):
         manifest = {}
     if manifest.get("schema") != "evenedit.backup/1":
-        raise EvenEditError(f"{backup} is no backup of EvenEdit, or was cut off")
+        raise EvenEditError(f"{backup} is not a backup of EvenEdit, or is truncated")
     return manifest
 
 
@@ -239,4 +239,4 @@ def _check(path: Path, history: History, wanted: dict[str, int]) -> None:
     if problems := damage(engine, history.metadata):
         raise EvenEditError(f"the copy of {path.name} is damaged: {problems[0]}")
     if counts(engine, history) != wanted:
-        raise EvenEditError(f"the copy of {path.name} does not have the rows that were written")
+        raise EvenEditError(f"the copy of {path.name} has other row counts than the original")

@@ -119,15 +119,15 @@ def _needs(name: str, settings: Mapping[str, Any], instructions: int = 0) -> lis
     try:
         editor = plugins.build("editors", name, settings)
     except Exception as error:
-        return [f"it cannot be made ({type(error).__name__}: {error})"]
+        return [f"it cannot be created ({type(error).__name__}: {error})"]
     needs = list(editor.missing()) if hasattr(editor, "missing") else []
     if not needs and plugins.needs_gpu(name):
         memory = memory_note(name, settings, Machine.current(), instructions)
         if not visible_gpus():
             needs.append(
-                f"no GPU is visible here, and it would take hours per edit on a CPU; it {memory[1]}"
+                f"no GPU is visible, and an edit would take hours on a CPU; it {memory[1]}"
                 if memory
-                else "no GPU is visible here"
+                else "no GPU is visible"
             )
         elif memory and not memory[0]:
             needs.append(f"it {memory[1]}")
@@ -167,7 +167,7 @@ def _survey(study: StudyContext) -> Iterator[HealthCheck]:
             "be of the same backup",
         )
     elif not damaged:
-        yield HealthCheck(True, "the survey's database is whole")
+        yield HealthCheck(True, "the survey's database is intact")
     for survey in section.surveys:
         if message := stale(study.file, study.store, survey):
             yield HealthCheck(False, message)
@@ -189,7 +189,7 @@ def _accounts(study: StudyContext) -> Iterator[HealthCheck]:
     except EvenEditError as error:
         yield HealthCheck(False, str(error))
         return
-    yield HealthCheck(True, f"{len(known)} accounts of staff can be read")
+    yield HealthCheck(True, f"{len(known)} staff accounts are readable")
 
 
 def _plugins(study: StudyContext) -> Iterator[HealthCheck]:
@@ -220,15 +220,15 @@ def _plugins(study: StudyContext) -> Iterator[HealthCheck]:
 
 def _contents(study: StudyContext) -> Iterator[HealthCheck]:
     file, store = study.file, study.store
-    yield HealthCheck(True, f"study file is valid; the database is whole ({len(store.runs())} runs)")
+    yield HealthCheck(True, f"study file is valid; the database is intact ({len(store.runs())} runs)")
     for table, count in store.dangling().items():
-        yield HealthCheck(False, f"{count:,} rows of {table} belong to no request, and count nowhere")
+        yield HealthCheck(False, f"{count:,} rows of {table} belong to no request and are not counted")
     yield HealthCheck(os.access(file.folder, os.W_OK), f"folder {file.folder} can be written")
     network = None if file.sections.store.url else network_file_system(file.folder)
     if network:
         yield HealthCheck(
             True,
-            f"the database lies on a network file system ({network}): SQLite runs without its write-ahead log there, "
+            f"the database is on a network file system ({network}): SQLite runs without its write-ahead log there, "
             'one run at a time. For several machines: [store] url = "postgresql://…"',
         )
     free = shutil.disk_usage(file.folder).free / 1e9
@@ -239,7 +239,7 @@ def _contents(study: StudyContext) -> Iterator[HealthCheck]:
             yield HealthCheck(False, f"{name} can be read by others: evenedit doctor --repair, or chmod 600")
     wanted = _images(store)
     damaged = _damaged(store)
-    yield HealthCheck(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
+    yield HealthCheck(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are intact")
     for sha in damaged[:10]:
         path = store.images.path(sha)
         advice = "delete it and run again" if path.exists() else "run again"

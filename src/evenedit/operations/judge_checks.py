@@ -88,7 +88,7 @@ def judges_of(study: StudyContext, wanted: Sequence[str] = ()) -> list[JudgeRate
     unknown = [name for name in wanted if name not in {r.id for r in raters}]
     if unknown or not raters:
         has = ", ".join(r.id for r in raters) or "none"
-        problem = f"judge '{unknown[0]}' was asked for" if unknown else "there is no judge to check"
+        problem = f"unknown judge '{unknown[0]}'" if unknown else "there is no judge to check"
         raise EvenEditError(f"{problem}; the study's judges: {has}")
     return [r for r in raters if not wanted or r.id in wanted]
 
@@ -125,7 +125,7 @@ def make_plan(study: StudyContext, size: int | None = None, judges: Sequence[str
     ]
     if not eligible:
         raise EvenEditError(
-            "there is no edit of the diagnosis to ask about yet. Try: evenedit run " + str(study.file.folder)
+            "the diagnosis has no edits yet. Try: evenedit run " + str(study.file.folder)
         )
     sample = _sample(study, eligible, sources, size)
     requests = [r for r in eligible if r.id in sample]

@@ -53,14 +53,14 @@ def memory_note(
     try:
         editor = plugins.build("editors", kind, settings)
     except Exception as error:
-        return False, f"cannot be made, so its memory is not known ({type(error).__name__}: {error})"
+        return False, f"cannot be created, so its memory is unknown ({type(error).__name__}: {error})"
     if not hasattr(editor, "needs"):
         stated = getattr(editor, "vram_gb", None)
         gpu = machine.gpu
-        return (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, as it states") if stated else None
+        return (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, by its own statement") if stated else None
     weights, needed = editor.weights, editor.needs()
     if weights is None or needed is None:
-        return True, "needs memory that is not known: its weights are not here, and not in our table"
+        return True, "needs an unknown amount of memory: its weights are neither on this machine nor in the table"
     phases = editor.phases(instructions) if hasattr(editor, "phases") else {"edit": ()}
     bytes_each = {"float32": 4.0}.get(getattr(editor, "dtype", "bfloat16"), 2.0)
     parts = ", ".join(f"{name} {count * bytes_each / GB:.1f}" for name, count in weights.parts.items() if count > 1e6)

@@ -129,8 +129,8 @@ class RunView:
         if rating and not any(rating):
             return "Nothing is rated yet."
         if not self._rated_at:
-            return "The rates of what is rated so far are being computed."
-        return self._problem or f"What was rated by {self._rated_at} has no rate of the diagnosis."
+            return "Interim rates are being computed."
+        return self._problem or f"The ratings up to {self._rated_at} give no rate of the diagnosis."
 
     def _editing(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
         planned = Counter(r.editor for r in requests)

@@ -51,9 +51,9 @@ class _Rates:
 
     def _title(self, complete: bool) -> str:
         if complete:
-            return "rates, all that is planned rated (tests and findings: evenedit report):"
+            return "rates of all planned edits (tests and findings: evenedit report):"
         at = time.strftime("%H:%M:%S UTC", time.gmtime())
-        return f"INTERIM rates over what is rated by {at}; they will change, so decide nothing by them:"
+        return f"INTERIM rates at {at}; they will change, so do not base decisions on them:"
 
     def _each(self) -> Iterator[str]:
         try:
@@ -68,9 +68,9 @@ def _pace(now: StudyStatus, edits: Throughput, ratings: Throughput) -> str:
     edits.look(now.ended)
     ratings.look(now.rated)
     if not edits.seconds:
-        return "pace: known after the next look"
+        return "pace: shown after the next refresh"
     parts = []
     for name, pace, left in (("edits", edits, now.left - now.outcomes["failed"]), ("ratings", ratings, now.unrated)):
         if pace.rate:
             parts.append(f"{pace.rate:.2f} {name}/s, {left:,} left, about {duration(left / pace.rate)}")
-    return "pace: " + ("; ".join(parts) or f"nothing ended in the last {edits.seconds:.0f} s")
+    return "pace: " + ("; ".join(parts) or f"nothing finished in the last {edits.seconds:.0f} s")

@@ -77,7 +77,7 @@ class KnownModel:
         if until is not None and date.fromisoformat(until) <= soon:
             note = self.get("price", "note")
             comment = f", {note}" if note else ""
-            yield f"the price of model '{self.id}' holds until {until}{comment} ({self.facts['price'].origin})"
+            yield f"the price of model '{self.id}' is valid until {until}{comment} ({self.facts['price'].origin})"
 
     def _retirement(self, day: date, today: date) -> str:
         fact = self.facts["retires"]

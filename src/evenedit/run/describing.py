@@ -117,5 +117,5 @@ class DescribingStage:
                 detail = {**one.feature.dimensions, "flags": list(one.feature.flags)}
                 self.store.save_feature(one.source, ident, one.feature.text, detail)
             else:
-                reason = ", ".join(one.feature.flags) or "the extractor gave none"
+                reason = ", ".join(one.feature.flags) or "the extractor returned none"
                 log.info(f"no feature prompt for {one.source}: {reason}")

@@ -144,7 +144,7 @@ def table_of(
     labels = _labels(sources, names, factors)
     matches = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
     if not matches:
-        raise EvenEditError(f"no file in {edited} follows '{pattern}' with a source in {sources}")
+        raise EvenEditError(f"no file in {edited} matches '{pattern}' with a source in {sources}")
     known = known_set(prompts).resolve_all(m["prompt"] for m in matches)
     rows = [
         {
@@ -197,7 +197,7 @@ def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
         elif name in RESERVED:
             problems.append(f"--factors: tables have a column '{name}' already; rename the column")
     if problems or not factors:
-        raise EvenEditError(*problems or ["--factors names no column; give e.g. --factors monk,headwear"])
+        raise EvenEditError(*problems or ["--factors names no column; use e.g. --factors monk,headwear"])
     return tuple(factors)
 
 

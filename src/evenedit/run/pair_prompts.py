@@ -78,7 +78,7 @@ def _refuse_shared_ids(table: PairTable, prompts: list[Prompt]) -> None:
         if text != prompt.text:
             raise EvenEditError(
                 f"{table.name}: prompt id '{prompt.id}' stands for '{text}' on {table.line} {known_line} and for "
-                f"'{prompt.text}' on {table.line} {line}; give each text an id of its own, or none"
+                f"'{prompt.text}' on {table.line} {line}; use a separate id for each text, or none"
             )
 
 

@@ -54,7 +54,7 @@ class PairTable:
             rows, columns = read_csv(Path(pairs))
             return cls(rows, columns, Path(pairs).name, "line", 2, Path(pairs).parent)._renamed()
         if not hasattr(pairs, "to_dict") or not hasattr(pairs, "columns"):
-            raise EvenEditError(f"pairs is of type {type(pairs).__name__}; give a CSV file or a pandas DataFrame")
+            raise EvenEditError(f"pairs is of type {type(pairs).__name__}; pass a CSV file or a pandas DataFrame")
         columns = [str(column) for column in pairs.columns]
         rows = [{str(key): _cell(value) for key, value in row.items()} for row in pairs.to_dict("records")]
         return cls(rows, columns, "the data frame", "row", 0, Path())._renamed()

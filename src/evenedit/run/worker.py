@@ -165,7 +165,7 @@ class Worker:
         try:
             image = retry(lambda: self.images.put(output), self.setup.retries, self.setup.backoff)
         except Exception as error:  # the disk is full, or the object store does not answer
-            note = f"the picture was made and could not be stored ({type(error).__name__}: {error})"
+            note = f"the picture could not be stored ({type(error).__name__}: {error})"
             return failed(request.id, Failed(Failure.STORAGE, note), seconds)
         return Edit(request.id, Outcome.EDITED, image, detail, seconds)
 

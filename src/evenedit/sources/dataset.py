@@ -78,8 +78,8 @@ def open_dataset(path: Path, padding: str | None = None, labels: str | None = No
     tables = _tables(path, labels)
     if not tables:
         raise EvenEditError(
-            f"{path} has neither parquet shards nor a label file. FairFace brings fairface_label_train.csv and "
-            "fairface_label_val.csv; a folder of your own needs labels.csv with the columns file, race, gender, age"
+            f"{path} has neither parquet shards nor a label file. FairFace has fairface_label_train.csv and "
+            "fairface_label_val.csv; your own folder needs labels.csv with the columns file, race, gender, age"
         )
     return Listed(tables, place)
 

@@ -52,10 +52,10 @@ class FairFace:
         if short:
             raise EvenEditError(
                 f"{self.path} has fewer than {self.faces_per_cell} readable images in {len(short)} cells: "
-                f"{', '.join(short)}. Lower faces_per_cell or bring more images"
+                f"{', '.join(short)}. Lower faces_per_cell or add images"
             )
         if drawing.unreadable:
-            log.info(f"{len(drawing.unreadable)} unreadable images were passed over: {', '.join(drawing.unreadable)}")
+            log.info(f"{len(drawing.unreadable)} unreadable images were skipped: {', '.join(drawing.unreadable)}")
         for (number, cell), face in drawing.drawn.items():
             image = picture(drawing.content[face.at])
             assert image is not None

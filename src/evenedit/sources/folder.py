@@ -132,8 +132,8 @@ class Folder:
         short = [f"{_name(cell)} ({counts[cell]})" for cell in labelled if counts[cell] < self.faces_per_cell]
         if short:
             raise EvenEditError(
-                f"faces_per_cell asks for {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
-                f"{len(labelled)} cells: {_listed(short)}. Add faces, or leave faces_per_cell out to take what is there"
+                f"faces_per_cell is {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
+                f"{len(labelled)} cells: {_listed(short)}. Add faces, or remove faces_per_cell to use all"
             )
 
     def _report_missing(self, rows: Sequence[LabelRow]) -> None:

@@ -93,7 +93,7 @@ def current_results(study: StudyContext) -> Results:
         known = read_results(path)
         if known.digest == digest_of(table, analysis_rules(study.file)) and not lacks_rows(path):
             return _with_plan(study, known)
-        log.info(f"ratings, rules or release changed since {path} was written: computing the results anew")
+        log.info(f"ratings, rules or release changed since {path} was written: computing the results again")
     else:
         log.info(f"analysing {len(table.edits):,} edits")
     with SecondProcess(enabled=len(table.edits) >= PARALLEL_THRESHOLD) as second:

@@ -60,7 +60,7 @@ def import_profiles(
     questions = platform_questions(section)
     if not questions:
         raise EvenEditError(
-            "the study does not say that it uses Prolific's data, so the consent page has not either. "
+            "the study does not declare the use of Prolific's data, so nobody was asked for consent. "
             "Try: [survey.questionnaire] from_platform = true"
         )
     records = list(_records(path, questions))
@@ -141,7 +141,7 @@ def _records(path: Path, questions: tuple[ProfileQuestion, ...]) -> Iterator[tup
             person = next((name for name in PERSON if name in names), None)
             if person is None:
                 raise EvenEditError(
-                    f"{path} has no column '{PERSON[0]}', so it is no demographic export of Prolific; it has: "
+                    f"{path} has no column '{PERSON[0]}', so it is not a demographic export of Prolific; it has: "
                     + (", ".join(names[:30]) or "nothing")
                 )
             missing = [q.prolific for q in questions if q.prolific not in names]

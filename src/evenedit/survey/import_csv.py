@@ -186,7 +186,7 @@ class _Finder:
         cell = tuple(level_code(f.name, _needed(record, f.name), self._factors) for f in self._factors)
         sources = self._cells.get(cell, [])
         if len(sources) != 1:
-            raise EvenEditError(f"the study has {len(sources)} portraits of {' '.join(cell)}; give source_id")
+            raise EvenEditError(f"the study has {len(sources)} portraits of {' '.join(cell)}; add source_id")
         return sources[0]
 
 

@@ -175,9 +175,9 @@ class Invitations:
             name, survey, _ = token.split("~")
             number = int(survey)
         except ValueError:
-            raise NotAllowedError("this invitation is damaged; please open the link as you got it") from None
+            raise NotAllowedError("this invitation is damaged; please open the link exactly as you received it") from None
         if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
-            raise NotAllowedError("this invitation is not one of ours; please open the link as you got it")
+            raise NotAllowedError("this invitation is not valid; please open the link exactly as you received it")
         return Arrival("invitation", name, survey=number, signed=True)
 
     def _signed(self, name: str, survey: int) -> str:
@@ -201,7 +201,7 @@ class Arrivals:
         if PREVIEW in query:
             return self.previews.arrive(query)
         if self._kind not in self._platforms:
-            raise NotAllowedError("this survey is by invitation; please open the link you got")
+            raise NotAllowedError("this survey is by invitation; please open the link you received")
         return self._platforms[self._kind].arrive(query)
 
 

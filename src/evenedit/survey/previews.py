@@ -44,9 +44,9 @@ class PreviewLinks:
         try:
             survey, until = (int(part) for part in token.split("~")[:2])
         except ValueError:
-            raise NotAllowedError("this preview link is damaged; please open it as you got it") from None
+            raise NotAllowedError("this preview link is damaged; please open it exactly as you received it") from None
         if not hmac.compare_digest(token.encode(), self._signed(survey, until).encode()):
-            raise NotAllowedError("this preview link is not one of ours; please open it as you got it")
+            raise NotAllowedError("this preview link is not valid; please open it exactly as you received it")
         if until < self._clock():
             raise NotAllowedError("this preview link has expired; please ask for another")
         return Arrival(PREVIEW, secrets.token_hex(16), survey=survey, signed=True)

@@ -136,7 +136,7 @@ def draft(section: SurveySection, service: SurveyService, *, base: str, survey: 
     )
     places = sum(task.slots for task in SurveyAdmin(service).progress() if task.survey == survey)
     if not section.pay.per_task:
-        raise EvenEditError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
+        raise EvenEditError("[survey.pay] per_task is 0; set the pay of a task before creating a study on Prolific")
     return {
         "name": TITLE,
         "description": DESCRIPTION,
@@ -230,14 +230,14 @@ class Rejections:
         if case is None:
             raise EvenEditError(f"'{pseudonym}' does not await a decision")
         if decision not in ("approve", "reject", "return"):
-            raise EvenEditError(f"'{decision}' is no decision; use approve, reject or return")
+            raise EvenEditError(f"'{decision}' is not a decision; use approve, reject or return")
         if not actor.strip():
             raise EvenEditError("a decision needs the name of the person who takes it")
         if decision == "reject" and not case.may_reject:
             raise EvenEditError(f"Prolific allows a rejection only after {FAILED} failed instructed checks")
         if decision == "reject" and len(message) < SHORTEST:
             raise EvenEditError(
-                f"Prolific wants {SHORTEST} characters or more of explanation; there are {len(message)}"
+                f"Prolific requires an explanation of {SHORTEST} characters or more; this one has {len(message)}"
             )
         if self._api is None:
             raise EvenEditError(f"Prolific needs an API token to act on this. Try: export {TOKEN}=…")
@@ -254,12 +254,12 @@ class Rejections:
         query = sa.select(participants.c.external, participants.c.session).where(participants.c.pseudonym == pseudonym)
         row = self._service.database.row(query)
         if row is None or self._api is None:
-            raise EvenEditError(f"'{pseudonym}' is not known any more")
+            raise EvenEditError(f"'{pseudonym}' is no longer known")
         for submission in self._api.submissions(self._study):
             matches = submission.id == row.session or (not row.session and submission.participant == row.external)
             if matches and submission.status == AWAITING:
                 return submission.id
-        raise EvenEditError(f"the submission of '{pseudonym}' does not await review on Prolific any more")
+        raise EvenEditError(f"the submission of '{pseudonym}' no longer awaits review on Prolific")
 
     def _keep(self, db: sa.Connection, pseudonym: str, decision: str, actor: str) -> None:
         who = sa.select(participants.c.id).where(participants.c.pseudonym == pseudonym)

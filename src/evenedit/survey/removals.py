@@ -37,7 +37,7 @@ def ask(database: SurveyStore, about: str, reply: str, at: float) -> None:
     def work(db: sa.Connection) -> None:
         waiting = sa.select(sa.func.count()).select_from(removals).where(removals.c.settled.is_(None))
         if db.execute(waiting).scalar_one() >= MOST:
-            raise NotAllowedError("too many requests wait at the moment; please write to the study's contact")
+            raise NotAllowedError("there are too many open requests at the moment; please write to the study's contact")
         row = {"at": at, "about": about[:LONGEST], "reply": reply[:200], "actor": "", "note": ""}
         db.execute(sa.insert(removals), row)
 

@@ -45,8 +45,8 @@ def stale(file: StudyFile, store: Store, survey: int) -> str | None:
     if not changed:
         return None
     return (
-        f"the {len(drawn):,} cases of survey {survey} were drawn with {', '.join(changed)}; people go on rating these. "
-        "Draw anew, as long as nobody has taken part: evenedit survey sample STUDY --again"
+        f"the {len(drawn):,} cases of survey {survey} were drawn with {', '.join(changed)}; participants rate these cases. "
+        "If nobody has taken part, draw a new sample: evenedit survey sample STUDY --again"
     )
 
 
@@ -54,8 +54,8 @@ def redraw(file: StudyFile, store: Store, survey: int, taken_part: int) -> dict[
     """Draw the cases anew, in place of the stored ones; refused once somebody has rated them."""
     if taken_part:
         raise EvenEditError(
-            f"{taken_part} people have taken part in survey {survey}; their cases cannot be drawn anew. "
-            "Begin a new study for another sample, or set [survey] back to what was drawn"
+            f"{taken_part} people have taken part in survey {survey}; their cases cannot be replaced. "
+            "Start a new study for another sample, or restore the previous [survey]"
         )
     draw(file, store, survey)  # raises before anything is deleted
     store.forget_cases(_name(survey))
@@ -78,14 +78,14 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
     """Draw the cases of a survey as the study file says, among the cases that have an edited image."""
     section = file.sections.survey
     if section is None:
-        raise EvenEditError("study.toml has no [survey]; add the table to ask people")
+        raise EvenEditError("study.toml has no [survey]; add this table to collect ratings by people")
     frame = _population(file, store, section, survey)
     seed, size = file.sections.study.seed, min(section.cases, len(frame))
     if survey == 3:
         rows, chances = stratified(frame, size, by=("agreed", "coded", "editor"), seed=seed)
     elif section.cases > len(frame):
         raise EvenEditError(
-            f"[survey] cases is {section.cases}, but only {len(frame)} cases have a picture to show; ask for fewer"
+            f"[survey] cases is {section.cases}, but only {len(frame)} cases have a picture to show; lower it"
         )
     elif section.sampler == "balanced":
         rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
@@ -155,7 +155,7 @@ def _classes(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
     scores = combine(table, {}, "exclude")
     if not scores.values.any():
         raise EvenEditError(
-            "the priority sampler goes by the judges' scores, and there are none yet. Try: evenedit run STUDY"
+            "the priority sampler needs the judges' scores, and there are none yet. Try: evenedit run STUDY"
         )
     classes = concerns(scores, file.rates)
     by_id = dict(zip(table.edits["request_id"], classes.tolist(), strict=True))

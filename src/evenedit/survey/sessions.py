@@ -114,7 +114,7 @@ class SurveyService:
         """
         section = file.sections.survey
         if section is None:
-            raise EvenEditError("study.toml has no [survey]; add the table to ask people")
+            raise EvenEditError("study.toml has no [survey]; add this table to collect ratings by people")
         database = SurveyStore(file.folder, file.sections.store.url, write=write)
         try:
             return cls(database, section, file, store, clock)
@@ -343,7 +343,7 @@ class SurveyService:
         if type(value) is not int or not 1 <= value <= len(known.labels):
             raise NotAllowedError(f"an answer is a whole number from 1 to {len(known.labels)}")
         if not 0 <= sequence < LARGEST or not 0 <= milliseconds < LARGEST:
-            raise NotAllowedError("this answer carries an impossible number")
+            raise NotAllowedError("this answer has an invalid sequence number")
         at = self.clock()
         row = {
             "participant": task.participant,
@@ -359,7 +359,7 @@ class SurveyService:
         def work(db: sa.Connection) -> int:
             state = self._state(db, {"token": token}).one_or_none()
             if state is None or state.stage != VisitStage.TASK:
-                raise NotAllowedError("this task is submitted; its answers cannot be changed any more")
+                raise NotAllowedError("this task is submitted; its answers can no longer be changed")
             if state.platform != PREVIEW:
                 self.slots.renew(db, state)
             stored = self._keep(db, row).scalar_one_or_none()
@@ -442,7 +442,7 @@ class SurveyService:
             taken = self.slots.take(db, row.id, row.survey, task)
         if taken is None:
             if task is not None and self.slots.free(db, row.survey) > 0:
-                raise NotAllowedError("that task has just been taken; please pick another")
+                raise NotAllowedError("that task has just been taken; please choose another")
             return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_SLOT)
         query = sa.select(items).where(items.c.survey == row.survey, items.c.task == taken).order_by(items.c.id)
         pages = db.execute(query).all()

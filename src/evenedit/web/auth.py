@@ -93,14 +93,14 @@ class Accounts:
         known = self.all().get(plain_name(name))
         if known is None:
             raise EvenEditError(
-                f"'{plain_name(name)}' has no account here; there are: {', '.join(self.all()) or 'none'}"
+                f"'{plain_name(name)}' has no account here; accounts: {', '.join(self.all()) or 'none'}"
             )
         return known
 
     def _keep_an_owner(self, account: StaffAccount, role: Role | None) -> None:
         owners = [other.name for other in self.all().values() if other.role == Role.OWNER]
         if owners == [account.name] and role is not Role.OWNER:
-            raise EvenEditError(f"'{account.name}' is the only owner; make somebody else an owner first")
+            raise EvenEditError(f"'{account.name}' is the only owner; make someone else an owner first")
 
     def _save(self, name: str, role: Role, password: str) -> None:
         check_password(password, name)

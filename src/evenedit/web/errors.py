@@ -33,9 +33,9 @@ _TYPES = {
 _SENTENCES = {
     400: "The request could not be understood.",
     404: "Page not found.",
-    405: "This address does not take such a request.",
-    500: "Something went wrong on our side. Whatever was shown as saved is kept.",
-    422: "The request does not have the form this address takes.",
+    405: "This address does not accept this method.",
+    500: "Internal server error. Everything shown as saved is stored.",
+    422: "The request does not have the expected format.",
 }
 
 

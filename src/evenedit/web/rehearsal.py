@@ -39,7 +39,7 @@ def rehearse(study: StudyContext, started: Server | None = None) -> str:
     """
     section = study.file.sections.survey
     if section is None:
-        raise EvenEditError("study.toml has no [survey]; add the table to ask people")
+        raise EvenEditError("study.toml has no [survey]; add this table to collect ratings by people")
     answers = 0
     with started or Server() as server, ThreadPoolExecutor(AT_ONCE) as pool:
         with closing(SurveyService.open(study.file, study.store)) as service:  # lays out the tasks

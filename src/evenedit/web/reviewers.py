@@ -43,13 +43,13 @@ def deal(
     """Deal the waiting cases to the chosen reviewers."""
     chosen = [known for known in _raters(request) if known.removeprefix(PREFIX) in (reviewer or [])]
     if len(chosen) < len(set(reviewer or [])):
-        return _page(request, name, 422, problem="One of these is no reviewer of this study.")
+        return _page(request, name, 422, problem="One of the chosen names is not a reviewer of this study.")
     try:
         dealt = open_queue(request).deal(chosen)
     except EvenEditError as error:
         return _page(request, name, 422, problem=str(error))
     request.app.state.log.note(
-        name, "dealt the waiting cases to reviewers" if dealt else "let reviewers take the next case", dealt=dealt
+        name, "assigned the waiting cases to reviewers" if dealt else "let reviewers take the next case", dealt=dealt
     )
     return RedirectResponse(PATH, 303)
 

@@ -54,19 +54,19 @@ class SecurityMiddleware:
 
         headers = Headers(scope=scope)
         if self._is_elsewhere(headers) and scope["path"] not in PROBES:
-            await _refuse(send_secured, 400, "host", "This server is not known under the name that was asked for.")
+            await _refuse(send_secured, 400, "host", "This server does not serve the requested host name.")
         elif self.production and scope["scheme"] != "https" and scope["path"] not in PROBES:
             await _refuse(send_secured, 400, "https", "This server is reached by HTTPS only.")
         elif scope["method"] not in SAFE and _is_foreign(headers):
             await _refuse(send_secured, 403, "forbidden", "This request came from another site.")
         elif not _length(headers) <= BODY_LIMIT:
-            await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+            await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are accepted.")
         elif "content-length" in headers or scope["method"] in SAFE:
             await self.app(scope, receive, send_secured)
         else:
             body = await _read(receive)
             if body is None:
-                await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+                await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are accepted.")
             else:
                 await self.app(scope, _once(body, receive), send_secured)
 

@@ -124,8 +124,8 @@ def _only_server(study: StudyContext) -> Iterator[None]:
         yield
         return
     refusal = (
-        f"another server already serves the study in {study.store.folder}, and SQLite takes one process; "
-        "stop the other, or give the study a PostgreSQL [store] url"
+        f"another server already serves the study in {study.store.folder}, and SQLite allows one process; "
+        "stop the other, or set [store] url to a PostgreSQL database"
     )
     with file_lock(study.store.folder / LOCK, refusal):
         yield

@@ -43,7 +43,7 @@ def check_password(password: str, name: str = "") -> None:
         raise EvenEditError(f"the password has {len(password)} characters; use {PASSWORD_LENGTH} or more")
     plain = password.lower().strip("0123456789!?._-")
     if password.lower() in _KNOWN or plain in {*_KNOWN, name.lower(), ""} or len(set(password)) < 4:
-        raise EvenEditError("this password is one of the first that anybody tries; choose another")
+        raise EvenEditError("this password is too common; choose another")
 
 
 def check_production(file: StudyFile, proxy: str | None, address: str, has_accounts: bool) -> None:
@@ -56,15 +56,15 @@ def check_production(file: StudyFile, proxy: str | None, address: str, has_accou
         )
     if urlsplit(address).scheme != "https" or not host_of(address):
         problems.append(
-            "--production needs --address: what visitors open, for example --address https://survey.example "
+            "--production needs --address: the address that visitors open, for example --address https://survey.example "
             "(or origin in [survey.platform]); requests for other names are refused"
         )
     if not has_accounts:
-        problems.append("--production needs an account of staff. Add one: evenedit admin add STUDY NAME --role owner")
+        problems.append("--production needs a staff account. Add one: evenedit admin add STUDY NAME --role owner")
     survey = file.sections.survey
     if survey is not None and survey.platform.kind != "invitation" and not survey.platform.signed:
         problems.append(
-            f"--production takes nobody at their word: anybody can put another person's id into a link of kind "
+            f"--production refuses unsigned links: anyone can put another person's id into a link of kind "
             f"'{survey.platform.kind}'. Set signed = true in [survey.platform], or use invitations"
         )
     elif survey is not None and survey.platform.kind == "panel" and len(os.environ.get(PANEL_SECRET, "")) < 32:
@@ -73,7 +73,7 @@ def check_production(file: StudyFile, proxy: str | None, address: str, has_accou
         )
     if survey is not None:
         problems += [
-            f"--production needs {key} in study.toml: the consent page is to say it" for key in missing(survey)
+            f"--production needs {key} in study.toml: the consent page must state it" for key in missing(survey)
         ]
     if problems:
         raise EvenEditError(*problems)

@@ -292,7 +292,7 @@ def test_a_report_says_even_only_within_the_studys_margin():
     for other in (without, narrow):
         assert not [f for f in other.findings if "even within" in f.text.lower()]
     assert check(narrow, [rule])[0].answer is GateAnswer.UNDECIDED
-    with pytest.raises(EvenEditError, match="says no margin"):
+    with pytest.raises(EvenEditError, match="states no margin"):
         check(without, [rule])
 
 

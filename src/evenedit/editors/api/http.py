@@ -96,11 +96,11 @@ class HttpEditor(InheritsSettings):
         self.max_images = settings.count("max_images", max_images)
         """The number of input images it takes at most."""
         if bool(self.body) == bool(self.form):
-            raise EvenEditError("give what is sent as 'body' (JSON) or as 'form' (multipart), and not both")
+            raise EvenEditError("set either 'body' (JSON) or 'form' (multipart), not both")
         self._workflow = self._read_workflow()
         places_used = used(self.body) | used(self.form) | used(self._workflow)
         if "instruction" not in places_used:
-            raise EvenEditError("nothing that is sent has a place for the {instruction}")
+            raise EvenEditError("the request has no placeholder {instruction}")
         self.seed_sent = "seed" in places_used
         self.provider = Provider(
             self.connect, model=model or urlsplit(url).netloc, key_env=api_key_env or None, attempts=attempts
@@ -128,7 +128,7 @@ class HttpEditor(InheritsSettings):
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return the edited picture, or the service's refusal with its reason."""
         if len(images) > self.max_images:
-            raise EvenEditError(f"this service takes {self.max_images} image(s), {len(images)} are asked for")
+            raise EvenEditError(f"this service takes {self.max_images} image(s), but the request has {len(images)}")
         pictures = [to_png(image) for image in images]
         try:
             return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed))
@@ -154,7 +154,7 @@ class HttpEditor(InheritsSettings):
         answer = self._read(self._posted(client, str(self.upload["url"]), self.upload.get("form", {}), [picture], {}))
         name = at(answer, str(self.upload.get("name", "name")))
         if not isinstance(name, str):
-            raise Failed(Failure.SERVER, f"the answer to the upload names no file: {_short(answer)}")
+            raise Failed(Failure.SERVER, f"the answer to the upload has no file: {_short(answer)}")
         return name
 
     def _sent(self, client: httpx.Client, values: Mapping[str, Any], pictures: Sequence[bytes]) -> httpx.Response:
@@ -195,7 +195,7 @@ class HttpEditor(InheritsSettings):
         stated = str(self.poll.get("url", ""))
         url = str(filled(stated, known)) if "{" in stated else str(at(job, stated) or "")
         if not url.startswith("http"):
-            raise Failed(Failure.SERVER, f"the answer names no job to follow: {_short(job)}")
+            raise Failed(Failure.SERVER, f"the answer has no job to poll: {_short(job)}")
         for _ in range(WHILE_WAITING):
             answer = self._poll(client, url, until)
             status = at(answer, str(self.poll.get("status", "status")))
@@ -276,13 +276,13 @@ class HttpEditor(InheritsSettings):
             return response.json()
         except ValueError:
             raise Failed(
-                Failure.SERVER, "the answer is neither JSON nor a picture; check 'url' if this lasts"
+                Failure.SERVER, "the answer is neither JSON nor a picture; check 'url' if this persists"
             ) from None
 
     def _read_workflow(self) -> Any:
         if self.path is None:
             if "workflow" in used(self.body):
-                raise EvenEditError("what is sent has a place for the {workflow}; name its file by 'path'")
+                raise EvenEditError("the request has a placeholder {workflow}; set 'path' to its file")
             return None
         try:
             return json.loads(Path(self.path).read_text("utf-8"))

@@ -54,7 +54,7 @@ class OpenAIImages(RemoteEditor["OpenAI"], OpenAIModel):
         more = {"extra_body": filled(self.extra, {"seed": seed})} if self.extra else {}
         reply = client.images.edit(image=files, prompt=instruction, **self.options, **more)
         if isinstance(reply, str):  # what the SDK returns for a page that is not JSON
-            raise Failed(Failure.SERVER, "the reply is not JSON; check 'base_url' if this lasts")
+            raise Failed(Failure.SERVER, "the reply is not JSON; check 'base_url' if this persists")
         if not reply.data:
             return None
         return reply.data[0].b64_json or _fetched(reply.data[0].url, self.timeout)

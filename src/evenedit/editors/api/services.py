@@ -91,5 +91,5 @@ def _based(entry: Any, base: str) -> Any:
 
 def __getattr__(name: str) -> type[KnownService]:
     if name not in table():
-        raise AttributeError(f"no service is known by the kind '{name}'")
+        raise AttributeError(f"there is no service of kind '{name}'")
     return known(name)

@@ -305,7 +305,7 @@ class DiffusersEditor(InheritsSettings):
             return failed
         return Failed(
             failed.failure,
-            f"{failed}. {how.name} was given {most} images, since 'max_images' is {self.max_images}; if it takes a "
+            f"{failed}. {how.name} received {most} images, because 'max_images' is {self.max_images}; if it takes a "
             "list of images as a batch, leave that at 1",
         )
 
@@ -370,7 +370,7 @@ class DiffusersEditor(InheritsSettings):
         if self.memory == AUTO:
             return
         if self.offload != "none" or self.quantize is not None or self.device_map is not None:
-            raise EvenEditError("setting 'memory' chooses 'offload' and 'quantize' itself; remove these, or it")
+            raise EvenEditError("setting 'memory' chooses 'offload' and 'quantize' itself; remove these two, or 'memory'")
         chosen = self.presets[self.memory]
         self.offload, self.quantize = chosen.get("offload", "none"), chosen.get("quantize")
 
@@ -382,7 +382,7 @@ class DiffusersEditor(InheritsSettings):
         offload, memory_need = self.fits(size, main_memory(), left_out), self.needs(left_out)
         if offload is None and memory_need is not None:
             raise EvenEditError(
-                f"editor '{self.kind}' needs {in_words(memory_need)}; here are {size:.0f} and {main_memory():.0f} GB. "
+                f"editor '{self.kind}' needs {in_words(memory_need)}; available are {size:.0f} and {main_memory():.0f} GB. "
                 f"{self.advice(size, main_memory())}"
             )
         return str(offload)
@@ -397,7 +397,7 @@ class DiffusersEditor(InheritsSettings):
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise EvenEditError(f"setting 'device' is {self.device!r}; it must be auto, cpu, mps, cuda or cuda:N")
         if self.device_map and (self.offload != "none" or self.device != "auto"):
-            raise EvenEditError("setting 'device_map' places the weights itself; remove 'device' and 'offload', or it")
+            raise EvenEditError("setting 'device_map' places the weights itself; remove 'device' and 'offload', or 'device_map'")
         if self.revision is not None and Path(self.model).is_dir():
             raise EvenEditError(
                 f"setting 'revision' is {self.revision!r}, but 'model' is a folder, which has no revisions"
@@ -455,7 +455,7 @@ class DiffusersEditor(InheritsSettings):
         device = _device(torch, self.device)
         for name in ("offload", "quantize"):
             if getattr(self, name) not in (None, "none") and device == "cpu":
-                raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
+                raise EvenEditError(f"setting '{name}' needs a GPU, and none is available; remove the setting")
         cls = self._class(diffusers)
         if cls is not diffusers.DiffusionPipeline:
             self._how = self._call_of(diffusers)

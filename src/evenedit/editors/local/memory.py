@@ -148,7 +148,7 @@ def preset_for(
     for name in PRESETS:
         memory_need = needs(**{"offload": "none", "quantize": None, **presets[name]})
         if memory_need is not None and memory_need.gpu <= gpu and memory_need.main <= main:
-            changed = " (quantised weights draw other pictures)" if "quantize" in presets[name] else ""
+            changed = " (quantised weights give different pictures)" if "quantize" in presets[name] else ""
             return f'It would fit with settings = {{ memory = "{name}" }}{changed}'
     larger = 'a larger GPU, or several with device_map = "balanced"' if main == math.inf else "a larger machine"
     return f"No preset fits; use {larger}"

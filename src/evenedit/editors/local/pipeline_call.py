@@ -76,12 +76,12 @@ def check_lists(pipeline: str, batch: int, max_images: int) -> None:
         )
     if batch > 1 and not known.batches:
         raise EvenEditError(
-            f"setting 'batch' is {batch}, but it is not known that {pipeline} makes of a list of edits what it makes "
-            f"of each. Leave 'batch' at 1; known are: {', '.join(_with('batches'))}"
+            f"setting 'batch' is {batch}, but {pipeline} was not tested with lists of edits. "
+            f"Leave 'batch' at 1; tested are: {', '.join(_with('batches'))}"
         )
     if max_images > 1 and known.batches:
         raise EvenEditError(
-            f"setting 'max_images' is {max_images}, but {pipeline} takes a list of images as a batch, a picture for "
+            f"setting 'max_images' is {max_images}, but {pipeline} takes a list of images as a batch, one picture for "
             f"each. Leave 'max_images' at 1, or use a pipeline that takes several: {', '.join(_with('several'))}"
         )
 
@@ -123,8 +123,8 @@ class PipelineCall:
         """Raise an error for arguments that the pipeline does not take, and for a pipeline that needs a mask."""
         if MASK in self._parameters:
             raise EvenEditError(
-                f"{self.name} repaints what a mask covers: it wants '{MASK}', and a request has none. Name a pipeline "
-                "that edits by the instruction alone"
+                f"{self.name} repaints the area of a mask: it needs '{MASK}', which a request does not have. Use a pipeline "
+                "that edits from the instruction alone"
             )
         reserved = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
         allowed = [name for name in self._parameters if name not in reserved]
@@ -143,7 +143,7 @@ class PipelineCall:
         for name in arguments:
             if name not in allowed:
                 raise EvenEditError(
-                    f"setting 'load' has '{name}', which {self.name} is not loaded with{_near(name, allowed)} "
+                    f"setting 'load' has '{name}', which is not an argument for loading {self.name}{_near(name, allowed)} "
                     f"It takes: {', '.join(allowed)}"
                 )
 
@@ -173,7 +173,7 @@ class PipelineCall:
         name = next((name for name in IMAGE_NAMES if name in self._parameters), None)
         if name is None:
             raise EvenEditError(
-                f"{self.name} has no argument for a picture that is known here. Name it by 'image_argument'; it takes: "
+                f"{self.name} has no known argument for a picture. Set 'image_argument'; it takes: "
                 f"{', '.join(name for name in self._parameters if name != 'self')}"
             )
         return name
@@ -188,11 +188,11 @@ def painted(output: Any, name: str, count: int = 1) -> list[Image]:
         raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(output).__name__}, which holds no picture")
     if count == 1 and len(values) > 1:
         raise EvenEditError(
-            f"{name} made {len(values)} pictures of one request: it takes a list of images as a batch. Leave "
+            f"{name} made {len(values)} pictures for one request: it takes a list of images as a batch. Leave "
             "'max_images' at 1"
         )
     if len(values) != count:
-        raise Failed(Failure.BAD_IMAGE, f"{name} made {len(values)} pictures of {count} requests")
+        raise Failed(Failure.BAD_IMAGE, f"{name} made {len(values)} pictures for {count} requests")
     return [
         _picture(output_picture[-1] if getattr(output, "frames", None) is not None else output_picture, name)
         for output_picture in values
@@ -203,7 +203,7 @@ def _picture(value: Any, name: str) -> Image:
     if isinstance(value, np.ndarray):
         return picture(value)
     if not isinstance(value, Image):
-        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(value).__name__}, which is no picture")
+        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(value).__name__}, not a picture")
     return picture(np.asarray(value.convert("RGB")) / 255)
 
 

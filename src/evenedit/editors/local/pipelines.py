@@ -89,5 +89,5 @@ def _checked(name: str, value: Any, usual: Any) -> Any:
 def __getattr__(name: str) -> type[KnownPipeline]:
     ident = name.replace("_", "-")
     if ident not in table()["presets"]:
-        raise AttributeError(f"no pipeline is known by the id '{ident}'")
+        raise AttributeError(f"there is no pipeline with the id '{ident}'")
     return known(ident)

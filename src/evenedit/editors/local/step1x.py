@@ -138,7 +138,7 @@ class Step1X:
         """Return one message for each missing requirement."""
         if Path(self.python).is_file():
             return []
-        return [f"editor '{ID}' needs an environment of its own at {self.python}. Try: evenedit plugins step1x --setup"]
+        return [f"editor '{ID}' needs a separate environment at {self.python}. Try: evenedit plugins step1x --setup"]
 
     def edit(self, images: Sequence[Image.Image], instruction: str, seed: int) -> Image.Image:
         """Return the edited picture."""
@@ -174,7 +174,7 @@ class Step1X:
     def _too_large(self, gpu: float) -> EvenEditError:
         memory_need = self.needs()
         return EvenEditError(
-            f"editor '{ID}' needs {in_words(memory_need) if memory_need else 'more memory'}; here are {gpu:.0f} and "
+            f"editor '{ID}' needs {in_words(memory_need) if memory_need else 'more memory'}; available are {gpu:.0f} and "
             f"{main_memory():.0f} GB. {self.advice(gpu, main_memory())}"
         )
 
@@ -275,7 +275,7 @@ def _picture(answer: dict[str, Any]) -> Image.Image:
     if answer.get("failure") == "setup":
         raise EvenEditError(
             f"editor '{ID}' cannot run: {answer['message']}",
-            "Set its environment up by: evenedit plugins step1x --setup",
+            "Set up its environment: evenedit plugins step1x --setup",
         )
     if "failure" in answer:
         raise Failed(Failure(answer["failure"]), answer["message"])
@@ -294,7 +294,7 @@ def _started(python: str, options: dict[str, Any]) -> LineProcess:
         return LineProcess([python, "-u", str(_WORKER), json.dumps(options)], "the Step1X worker")
     except OSError as error:
         raise EvenEditError(
-            f"study.toml asks for editor '{ID}', which runs in an environment of its own, and its interpreter "
+            f"study.toml asks for editor '{ID}', which runs in a separate environment, and its interpreter "
             f"{python} cannot be started: {error.strerror}. Try: evenedit plugins step1x --setup"
         ) from None
 

@@ -68,7 +68,7 @@ class Seal:
         except (ValueError, KeyError, TypeError) as error:
             raise EvenEditError(f"{where} is damaged: {type(error).__name__}: {error}") from None
         if seal.digest != stated:
-            raise EvenEditError(f"{where} was changed after it was sealed: its content is not what its digest names")
+            raise EvenEditError(f"{where} was changed after it was sealed: its content does not match its digest")
         return seal
 
 
@@ -95,7 +95,7 @@ def read_seal(study: StudyContext) -> Seal | None:
     known = [line.detail.get("seal") for line in StudyHistory(study.folder).lines() if line.event == "sealed"]
     if known:
         raise EvenEditError(
-            f"{path} is gone, and the study was sealed as {known[0]}; restore it from a copy or a bundle"
+            f"{path} is missing, but the study was sealed as {known[0]}; restore it from a copy or a bundle"
         )
     return None
 
