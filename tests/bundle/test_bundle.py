@@ -80,7 +80,10 @@ def test_other_rules_give_other_results_and_say_so(audit, tmp_path):
     found = rescore(audit, tmp_path / "out", str(tmp_path / "rules.toml"))
     assert not found.identical and found.other_rules
     assert any(line.startswith("estimates: ") and "numbers differ" in line for line in found.differences)
-    for bad, wanted in (("[editors]\na = 1\n", "is not a table of rules"), ("[thresholds]\nskin_lighter = 5\n", "skin_lighter")):
+    for bad, wanted in (
+        ("[editors]\na = 1\n", "is not a table of rules"),
+        ("[thresholds]\nskin_lighter = 5\n", "skin_lighter"),
+    ):
         (tmp_path / "rules.toml").write_text(bad)
         with pytest.raises(EvenEditError, match=wanted):
             rescore(audit, tmp_path / "out", str(tmp_path / "rules.toml"))

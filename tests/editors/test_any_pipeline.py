@@ -263,7 +263,9 @@ def test_a_list_that_is_taken_as_a_batch_is_said():
 def test_several_images_that_a_pipeline_cannot_take_are_named_with_the_setting(folders, monkeypatch):
     monkeypatch.setitem(table()["classes"], "LongCatImageEditPipeline", {})
     editor = build("LongCatImageEditPipeline", folders, max_images=2)
-    with pytest.raises(Failed, match=r"received 2 images, because 'max_images' is 2; if it takes a list of images as a"):
+    with pytest.raises(
+        Failed, match=r"received 2 images, because 'max_images' is 2; if it takes a list of images as a"
+    ):
         editor.edit([portrait(), portrait(30)], "Show both", 1)
 
 

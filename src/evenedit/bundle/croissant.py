@@ -112,7 +112,9 @@ def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
         "rai:dataAnnotationPlatform": ["EvenEdit survey"] if people else ["none: no person rated"],
         "rai:annotationsPerItem": f"{people} people in all" if people else "none by people",
         "rai:annotatorDemographics": ["not released"],
-        "rai:personalSensitiveInformation": [f"Portraits carry the dataset's labels of {factors}: labels, not facts about people."],
+        "rai:personalSensitiveInformation": [
+            f"Portraits carry the dataset's labels of {factors}: labels, not facts about people."
+        ],
         "rai:dataBiases": "Labels are the dataset's; judges may err more on some groups (results.json: agreement, "
         "coverage).",
         "rai:dataLimitations": "The results apply only to these portraits, prompts, editors, settings and dates.",

@@ -121,7 +121,7 @@ def licence_facts(study: StudyContext, pictures: str, *, people: bool) -> dict[s
         },
         "software": "Apache-2.0",
         "consent": consent_facts(study) if people else {"people": "their answers were left out of this bundle"},
-        "personal": "people and reviewers have new pseudonyms; their free text, times, ids and demographics are not included",
+        "personal": "people and reviewers have new pseudonyms; free text, times, ids and demographics are left out",
     }
 
 

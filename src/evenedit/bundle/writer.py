@@ -83,9 +83,7 @@ def make_bundle(
         refuse_unconsented(study, datetime.now(UTC).date())
     replies = evidence.check_replies()
     if replies.differ:
-        log.info(
-            f"{len(replies.differ):,} raw replies differ from the stored answers: {replies.differ[0]} …"
-        )
+        log.info(f"{len(replies.differ):,} raw replies differ from the stored answers: {replies.differ[0]} …")
     log.info(f"analysing {len(evidence.edits):,} edits")
     with SecondProcess(enabled=len(evidence.edits) >= PARALLEL_THRESHOLD) as second, TemporaryDirectory() as place:
         adherence = PlanAdherence.of(study)

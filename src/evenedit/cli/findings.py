@@ -76,6 +76,4 @@ def _position(results: Results, ident: str) -> int:
         return ids.index(ident)
     if ident.isdecimal() and 0 < int(ident) <= len(ids):
         return int(ident) - 1
-    raise EvenEditError(
-        f"there is no finding '{ident}'; use a number from 1 to {len(ids)}, or an id as --id prints it"
-    )
+    raise EvenEditError(f"there is no finding '{ident}'; use a number from 1 to {len(ids)}, or an id as --id prints it")

@@ -221,7 +221,9 @@ def from_array(pixels: NDArray[Any]) -> Image.Image:
 
     shape = pixels.shape
     if len(shape) not in (2, 3) or 0 in shape or (len(shape) == 3 and shape[2] not in (3, 4)):
-        raise EvenEditError(f"an array of shape {shape} is not a picture; expected (height, width) or (height, width, 3)")
+        raise EvenEditError(
+            f"an array of shape {shape} is not a picture; expected (height, width) or (height, width, 3)"
+        )
     if np.issubdtype(pixels.dtype, np.floating):
         if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
             raise EvenEditError("an array of fractions must lie between 0 and 1; for 0 to 255 use uint8")

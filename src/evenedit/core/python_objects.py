@@ -26,7 +26,8 @@ def resolve_method(noun: str, method: str, ident: str, value: Any) -> Any:
     if callable(value):
         return value
     raise EvenEditError(
-        f"{noun} '{ident}' is of type {type(value).__name__}, which is neither a function nor an object with a method .{method}"
+        f"{noun} '{ident}' is of type {type(value).__name__}, which is neither a function nor an object "
+        f"with a method .{method}"
     )
 
 

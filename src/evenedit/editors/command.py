@@ -55,7 +55,8 @@ class Command:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
             raise EvenEditError(
-                f"the command has placeholders for {self.max_images} image(s), but the request has {len(images)}. Try: add "
+                f"the command has placeholders for {self.max_images} image(s), but the request has "
+                f"{len(images)}. Try: add "
                 '{source2} or {sources}, or leave the editor out with experiments = ["diagnosis"]'
             )
         with TemporaryDirectory(prefix="evenedit-", ignore_cleanup_errors=True) as name:

@@ -176,7 +176,9 @@ class Batches:
             self.store.end_job(job.tag, "never begun")
         else:
             self.store.found_job(job.tag, remote)
-            log.info(f"found the batch job {remote} of {len(job.items):,} ratings, which was submitted but not recorded")
+            log.info(
+                f"found the batch job {remote} of {len(job.items):,} ratings, which was submitted but not recorded"
+            )
 
     # -- collecting ----------------------------------------------------------------------------------------
 
@@ -276,9 +278,7 @@ class Batches:
             self.asking.budget.take_back(len(keys))
             self._costs[job.tag].reserved = 0.0
         self.store.end_job(job.tag, f"rejected: {why}", cleaned=job.remote is None)
-        log.info(
-            f"{len(keys):,} ratings of {job.rater} were rejected ({why[:200]}); at most {room:,} are queued now"
-        )
+        log.info(f"{len(keys):,} ratings of {job.rater} were rejected ({why[:200]}); at most {room:,} are queued now")
         return True
 
     # -- submitting ----------------------------------------------------------------------------------------

@@ -91,7 +91,9 @@ class EditScoreJudge(OpenAIJudge):
     def render(self, case: Case, questions: Sequence[Question]) -> ModelPrompt:
         """Source and edited picture, then its question with the instruction."""
         if len(case.images) != 1 or case.other is not None or case.edited_first:
-            raise EvenEditError("EditScore compares one source with one edit, in this order; it does not support this question")
+            raise EvenEditError(
+                "EditScore compares one source with one edit, in this order; it does not support this question"
+            )
         images = (pixels(case.images[0], self.image_size), pixels(case.edited, self.image_size))
         return ModelPrompt("", (*images, self.question.replace("<instruction>", case.instruction)), {})
 
@@ -143,5 +145,7 @@ def _texts() -> dict[str, str]:
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise EvenEditError(f"the package 'editscore' cannot be read: {error}") from None
     if absent := [part for part in PARTS if part not in texts]:
-        raise EvenEditError(f"the package 'editscore' has an unexpected format: no {', '.join(absent)}; version 0.2 has them")
+        raise EvenEditError(
+            f"the package 'editscore' has an unexpected format: no {', '.join(absent)}; version 0.2 has them"
+        )
     return texts

@@ -105,7 +105,11 @@ def _pictures(judge: OpenAIJudge) -> Iterator[ProbeFinding]:
     words = answer.raw or answer.reason if isinstance(answer, Reply) else answer
     plain = "".join(words.rpartition(THOUGHT)[2].split())
     right = '"first":"red"' in plain and '"second":"blue"' in plain
-    note = "two pictures are distinguished, in the right order" if right else f"red and blue were called {one_line(words, 80)}"
+    note = (
+        "two pictures are distinguished, in the right order"
+        if right
+        else f"red and blue were called {one_line(words, 80)}"
+    )
     yield ProbeFinding("pictures", right, note)
 
 

@@ -124,9 +124,7 @@ def make_plan(study: StudyContext, size: int | None = None, judges: Sequence[str
         r for r in design.diagnosis(study.file, sources) if r.id in edits and edits[r.id].outcome is Outcome.EDITED
     ]
     if not eligible:
-        raise EvenEditError(
-            "the diagnosis has no edits yet. Try: evenedit run " + str(study.file.folder)
-        )
+        raise EvenEditError("the diagnosis has no edits yet. Try: evenedit run " + str(study.file.folder))
     sample = _sample(study, eligible, sources, size)
     requests = [r for r in eligible if r.id in sample]
     done = {

@@ -57,7 +57,9 @@ def memory_note(
     if not hasattr(editor, "needs"):
         stated = getattr(editor, "vram_gb", None)
         gpu = machine.gpu
-        return (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, by its own statement") if stated else None
+        return (
+            (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, by its own statement") if stated else None
+        )
     weights, needed = editor.weights, editor.needs()
     if weights is None or needed is None:
         return True, "needs an unknown amount of memory: its weights are neither on this machine nor in the table"

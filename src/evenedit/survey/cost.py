@@ -105,7 +105,9 @@ def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudg
         )
         for survey in section.surveys
     )
-    notes = [f"each task has {section.instructed} instructed checks in addition to its items"] if section.instructed else []
+    notes = (
+        [f"each task has {section.instructed} instructed checks in addition to its items"] if section.instructed else []
+    )
     return SurveyBudget(parts, section.pay, tuple(notes))
 
 

@@ -175,7 +175,9 @@ class Invitations:
             name, survey, _ = token.split("~")
             number = int(survey)
         except ValueError:
-            raise NotAllowedError("this invitation is damaged; please open the link exactly as you received it") from None
+            raise NotAllowedError(
+                "this invitation is damaged; please open the link exactly as you received it"
+            ) from None
         if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
             raise NotAllowedError("this invitation is not valid; please open the link exactly as you received it")
         return Arrival("invitation", name, survey=number, signed=True)

@@ -45,7 +45,8 @@ def stale(file: StudyFile, store: Store, survey: int) -> str | None:
     if not changed:
         return None
     return (
-        f"the {len(drawn):,} cases of survey {survey} were drawn with {', '.join(changed)}; participants rate these cases. "
+        f"the {len(drawn):,} cases of survey {survey} were drawn with {', '.join(changed)}; participants "
+        "rate these cases. "
         "If nobody has taken part, draw a new sample: evenedit survey sample STUDY --again"
     )
 

@@ -56,7 +56,8 @@ def check_production(file: StudyFile, proxy: str | None, address: str, has_accou
         )
     if urlsplit(address).scheme != "https" or not host_of(address):
         problems.append(
-            "--production needs --address: the address that visitors open, for example --address https://survey.example "
+            "--production needs --address: the address that visitors open, for example --address "
+            "https://survey.example "
             "(or origin in [survey.platform]); requests for other names are refused"
         )
     if not has_accounts:

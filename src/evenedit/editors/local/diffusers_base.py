@@ -370,7 +370,9 @@ class DiffusersEditor(InheritsSettings):
         if self.memory == AUTO:
             return
         if self.offload != "none" or self.quantize is not None or self.device_map is not None:
-            raise EvenEditError("setting 'memory' chooses 'offload' and 'quantize' itself; remove these two, or 'memory'")
+            raise EvenEditError(
+                "setting 'memory' chooses 'offload' and 'quantize' itself; remove these two, or 'memory'"
+            )
         chosen = self.presets[self.memory]
         self.offload, self.quantize = chosen.get("offload", "none"), chosen.get("quantize")
 
@@ -382,7 +384,8 @@ class DiffusersEditor(InheritsSettings):
         offload, memory_need = self.fits(size, main_memory(), left_out), self.needs(left_out)
         if offload is None and memory_need is not None:
             raise EvenEditError(
-                f"editor '{self.kind}' needs {in_words(memory_need)}; available are {size:.0f} and {main_memory():.0f} GB. "
+                f"editor '{self.kind}' needs {in_words(memory_need)}; available are {size:.0f} and "
+                f"{main_memory():.0f} GB. "
                 f"{self.advice(size, main_memory())}"
             )
         return str(offload)
@@ -397,7 +400,9 @@ class DiffusersEditor(InheritsSettings):
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise EvenEditError(f"setting 'device' is {self.device!r}; it must be auto, cpu, mps, cuda or cuda:N")
         if self.device_map and (self.offload != "none" or self.device != "auto"):
-            raise EvenEditError("setting 'device_map' places the weights itself; remove 'device' and 'offload', or 'device_map'")
+            raise EvenEditError(
+                "setting 'device_map' places the weights itself; remove 'device' and 'offload', or 'device_map'"
+            )
         if self.revision is not None and Path(self.model).is_dir():
             raise EvenEditError(
                 f"setting 'revision' is {self.revision!r}, but 'model' is a folder, which has no revisions"

@@ -123,7 +123,8 @@ class PipelineCall:
         """Raise an error for arguments that the pipeline does not take, and for a pipeline that needs a mask."""
         if MASK in self._parameters:
             raise EvenEditError(
-                f"{self.name} repaints the area of a mask: it needs '{MASK}', which a request does not have. Use a pipeline "
+                f"{self.name} repaints the area of a mask: it needs '{MASK}', which a request does not "
+                "have. Use a pipeline "
                 "that edits from the instruction alone"
             )
         reserved = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
@@ -142,7 +143,8 @@ class PipelineCall:
         allowed = [*sorted(LOAD_OPTIONS), *parts]
         for name in arguments:
             if name not in allowed:
-                raise EvenEditError(
+                raise "
+                "EvenEditError(
                     f"setting 'load' has '{name}', which is not an argument for loading {self.name}{_near(name, allowed)} "
                     f"It takes: {', '.join(allowed)}"
                 )

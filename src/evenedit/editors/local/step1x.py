@@ -174,7 +174,8 @@ class Step1X:
     def _too_large(self, gpu: float) -> EvenEditError:
         memory_need = self.needs()
         return EvenEditError(
-            f"editor '{ID}' needs {in_words(memory_need) if memory_need else 'more memory'}; available are {gpu:.0f} and "
+            f"editor '{ID}' needs {in_words(memory_need) if memory_need else 'more memory'}; available "
+            f"are {gpu:.0f} and "
             f"{main_memory():.0f} GB. {self.advice(gpu, main_memory())}"
         )
 
