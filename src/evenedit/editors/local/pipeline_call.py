@@ -143,10 +143,9 @@ class PipelineCall:
         allowed = [*sorted(LOAD_OPTIONS), *parts]
         for name in arguments:
             if name not in allowed:
-                raise "
-                "EvenEditError(
-                    f"setting 'load' has '{name}', which is not an argument for loading {self.name}{_near(name, allowed)} "
-                    f"It takes: {', '.join(allowed)}"
+                raise EvenEditError(
+                    f"setting 'load' has '{name}', which is not an argument for loading {self.name}"
+                    f"{_near(name, allowed)} It takes: {', '.join(allowed)}"
                 )
 
     def pictures(self, images: Sequence[Image], several: bool) -> Any:
