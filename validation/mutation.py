@@ -47,10 +47,6 @@ TARGETS = {
         "stats/disparity/gaps.py",
         ("stats/engine/test_intervals.py", "stats/test_pipeline.py", "stats/disparity/test_gaps.py"),
     ),
-    "odds_models": Target(
-        "stats/disparity/odds_models.py",
-        ("stats/disparity/test_odds_models.py", "stats/disparity/test_odds_models_p.py"),
-    ),
 }
 
 

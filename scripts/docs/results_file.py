@@ -84,7 +84,7 @@ def described(record: Any, said: str) -> str:
     texts += [
         f"Each of its `{name}`: {first_paragraph(inner)}\n\n{columns(inner)}"
         for name, inner in nested(record)
-        if (inner.__module__ == module.__name__ and name in ("specifications", "missing_reasons", "odds"))
+        if (inner.__module__ == module.__name__ and name in ("specifications", "missing_reasons"))
         or inner.__module__ == materials.__name__
     ]
     return "\n\n".join(filter(None, texts))

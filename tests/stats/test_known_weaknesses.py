@@ -1,8 +1,8 @@
 """Cases in which earlier statistics said something that a reviewer would reject, from scores to what a report says.
 
 Further ones stand beside their module: the gap of judges' errors (test_judge_error), rank tests over items that share
-faces (test_rank_permutation), prediction-powered rows (test_prediction_powered), differences of two editors
-(test_paired_editors), separation and proportional odds (test_odds_models, test_against_r).
+faces (test_rank_permutation), prediction-powered rows (test_prediction_powered) and differences of two editors
+(test_paired_editors).
 """
 
 from dataclasses import replace

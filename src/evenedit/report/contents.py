@@ -59,7 +59,6 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
     "sensitivity": checks.sensitivity,
-    "models": inference.models,
     "leave_one_out": inference.leave_one_out,
     "seeds": inference.seeds,
     "powered": inference.powered,
@@ -161,7 +160,6 @@ SECTIONS = (
         (
             "multiverse",
             "sensitivity",
-            "models",
             "leave_one_out",
             "languages",
             "seeds",

@@ -71,7 +71,6 @@ MAIN_ROWS: Mapping[str, Callable[[Any, str], bool]] = {
     "powered": _is_main_powered,
     "per_judge": _never,
     "sensitivity": _never,
-    "models": _never,
     "leave_one_out": _never,
     "multiverse": _never,
     "contributions": _never,

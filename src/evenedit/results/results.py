@@ -124,38 +124,6 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """One group's odds against the average group of its factor."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """One factor of a logit model of a rate (or cumulative logits of an axis) on race, gender, age and prompt."""
-
-    measure: str
-    """rate.<rate> or mean.<axis>"""
-    experiment: str
-    condition: str
-    editor: str
-    factor: str
-    odds: Mapping[str, Ratio]
-    """By group: odds against the average of the factor's groups; empty where the model cannot be fitted."""
-    p: float | None
-    """Wald test that all groups of the factor have the same odds."""
-    faces: int
-    n: int
-    method: str
-    """How it was fitted, or why it was not."""
-    p_proportional: float | None = None
-    """Of cumulative logits: score test that the factor's odds are the same at every cut. Small: one odds ratio does not
-    tell the whole; None for rates and where faces are too few."""
-
-
-@dataclass(frozen=True, slots=True)
 class RoleEffect:
     """What one thing adds to the share of roles that go to the male portrait, the others held."""
 
@@ -267,7 +235,6 @@ class Results:
     coverage_tests: tuple[GapTest, ...] = ()
     """Does a judge leave edits of some group unanswered more often? `gap.unanswered.<rater>`"""
     bounds: tuple[Bound, ...] = ()
-    models: tuple[Model, ...] = ()
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
@@ -399,7 +366,7 @@ class Results:
     def to_frame(self, name: str = "estimates") -> pd.DataFrame:
         """Return a list of `results.json` as a data frame: a column per field, and per factor for a group's labels.
 
-        A list within a row (the odds of a model, the readings of a multiverse, what an instrument estimates) has a row
+        A list within a row (the readings of a multiverse, what an instrument estimates) has a row
         for each of its members. The other lists of an instrument are `measured.tests`, `measured.contrasts` and
         `measured.missing_reasons`.
         """

@@ -12,7 +12,7 @@ from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Out
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, Model, PerJudgeEstimate, Planted, PredictionPowered, Results
+from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, PredictionPowered, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import prediction_powered_estimates
@@ -22,7 +22,6 @@ from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.instruments import instrument_estimates
 from evenedit.stats.disparity.mitigation import mitigation_panels
 from evenedit.stats.disparity.mitigation_effects import tested_effects
-from evenedit.stats.disparity.odds_models import odds_models
 from evenedit.stats.disparity.role_effects import role_effects
 from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.disparity.trends import trends
@@ -74,19 +73,18 @@ def analyse(
     parts.participants = list(table.profiles.counts) if table.profiles else []
     parts.counts = counts(scores) | sample_composition(table)
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
-    parts.agreement, parts.per_judge, parts.models = independent()  # waits for the second process
+    parts.agreement, parts.per_judge = independent()  # waits for the second process
     add_findings(FindingInputs(table, scores, rules, evidence, parts, mitigation))
     return parts.to_results(rules, facts, table.asks)
 
 
 def _independent_parts(
     judged: Scores, scores: Scores, values: Answers, rules: AnalysisRules
-) -> tuple[list[Agreement], list[PerJudgeEstimate], list[Model]]:
+) -> tuple[list[Agreement], list[PerJudgeEstimate]]:
     """Compute the parts that need no other part, the longest first."""
     return (
         list(agreement(judged, rules)),
         list(per_judge_estimates(scores.table, rules)),
-        list(odds_models(scores, values, rules)),
     )
 
 

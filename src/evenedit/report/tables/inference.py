@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenedit.core.records import ConditionKind
-from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, Index, display_name, factor_noun, listed, plural
+from evenedit.report.render.index import POOLED, Index, factor_noun, plural
 from evenedit.report.render.selection import PEOPLE, Selection
-from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import MitigationEffect, Model, PredictionPowered
+from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.results.results import MitigationEffect, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
@@ -52,62 +51,6 @@ def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
         Number(e.value, "change", e.low, e.high, cases=cases),
         *(Number(e.p, "p"), Number(e.interaction_p, "p")),
         *(e.n, "" if e.value is not None else e.method.removeprefix("none: ")),
-    )
-
-
-def models(index: Index) -> Table | None:
-    """Build the table of adjusted odds of the groups with the highest and lowest rate."""
-    return table_of(
-        index,
-        "models",
-        f"Odds with {listed(['prompt', *map(factor_noun, index.factors)])} held equal",
-        "Logit models of rates, cumulative logits of scores: odds of the groups with the highest and the lowest "
-        "against the average group of the factor. Gaps are not adjusted; these odds are.",
-        (
-            text("editor", "Editor"),
-            text("measure", "Measure"),
-            text("factor", "Factor"),
-            Column("p", "p"),
-            Column("p_proportional", "p, proportional"),
-            text("highest", "Highest"),
-            Column("highest_odds", "odds ratio"),
-            text("lowest", "Lowest"),
-            Column("lowest_odds", "odds ratio"),
-            Column("faces", "faces"),
-            Column("n", "n"),
-            text("method", "Method"),
-        ),
-        [_model(index, m) for m in index.results.models if m.editor in index.lines("diagnosis")],
-        notes=(
-            "Faces are clusters, prompts fixed effects. p: Wald test of the factor, not adjusted. p, proportional: "
-            "score test that the factor's odds of a score are the same at every cut; where it is small, one odds "
-            "ratio does not tell the whole.",
-        ),
-    )
-
-
-def _model(index: Index, m: Model) -> tuple[Cell, ...]:
-    ends: list[Cell] = [DASH, Number(None, "score"), DASH, Number(None, "score")]
-    if m.odds:
-        ends = []
-        for pick in (max, min):
-            code = pick(m.odds, key=lambda k: m.odds[k].value)
-            ratio = m.odds[code]
-            cases = Selection(m.measure, m.experiment, m.condition, m.editor, {m.factor: code})
-            odds = Number(ratio.value, "score", ratio.low, ratio.high, cases=cases)
-            ends += [index.level_label(m.factor, code), odds]
-    measure = Measure(m.measure)
-    what = display_name(measure.name) if measure.kind == MeasureKind.RATE else f"{QUESTIONS[measure.name].title}, score"
-    return (
-        m.editor,
-        what,
-        index.factor_label(m.factor),
-        Number(m.p, "p"),
-        Number(m.p_proportional, "p"),
-        *ends,
-        m.faces,
-        m.n,
-        m.method.removeprefix("none: "),
     )
 
 

@@ -23,7 +23,6 @@ from evenedit.results.results import (
     GapTest,
     InstrumentResults,
     MitigationEffect,
-    Model,
     Planted,
     Results,
     RoleEffect,
@@ -75,7 +74,6 @@ class AnalysisParts:
     coverage: list[Coverage] = field(default_factory=list)
     coverage_tests: list[GapTest] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
-    models: list[Model] = field(default_factory=list)
     leave_one_out: list[LeaveOneOut] = field(default_factory=list)
     seeds: list[SeedSpread] = field(default_factory=list)
     mitigation: list[MitigationEffect] = field(default_factory=list)
