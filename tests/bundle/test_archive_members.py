@@ -70,7 +70,7 @@ def test_as_it_was_written_nothing_is_beside_its_files(sealed, tmp_path):
 )
 def test_headers_that_hold_more_are_told(sealed, tmp_path, header):
     changes = find_changes(packed_again(sealed, tmp_path / "b.zip", **header))
-    assert "holds what no bundle has: the header of manifest.json" in changes.container
+    assert "has unexpected content: the header of manifest.json" in changes.container
 
 
 @pytest.mark.parametrize("more", [0, len(HIDDEN)], ids=["between", "after the packed stream"])

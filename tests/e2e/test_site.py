@@ -19,7 +19,7 @@ from evenedit.config.sections import Sections
 from evenedit.protocol import AXES, FACTORS
 from evenedit.ratings.from_csv import OPTIONAL, VERDICT_COLUMNS, score_columns
 from evenedit.results.results import Results
-from evenedit.run.pair_table import FURTHER, NEEDED
+from evenedit.run.pair_table import EXAMPLE
 from evenedit.survey.quality import Quality
 from tests.support.documents import ROOT
 
@@ -135,5 +135,6 @@ def test_every_column_that_is_read_or_written_is_in_the_page_of_tables():
     text = (ROOT / "docs/reference/tables.md").read_text("utf-8")
     factors = [factor.name for factor in FACTORS]
     quality = [field.name for field in dataclasses.fields(Quality)]
-    for column in (*NEEDED, *FURTHER, *score_columns(factors), *VERDICT_COLUMNS, *OPTIONAL, *AXES, *COLUMNS, *quality):
+    pairs = [*EXAMPLE.partition("\n")[0].split(","), "refused"]
+    for column in (*pairs, *score_columns(factors), *VERDICT_COLUMNS, *OPTIONAL, *AXES, *COLUMNS, *quality):
         assert f"`{column}`" in text

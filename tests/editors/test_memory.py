@@ -92,7 +92,7 @@ def test_a_preset_and_what_it_chooses_contradict_each_other():
 def test_what_cannot_fit_is_refused_before_loading_and_the_setting_that_fits_is_named(monkeypatch):
     gpu = SimpleNamespace(total_memory=48 * GB)
     machine = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=lambda _device: gpu))
-    with pytest.raises(EvenEditError, match=r'needs 68 GB of GPU memory.*here are 48 and 512 GB.*memory = "48gb"'):
+    with pytest.raises(EvenEditError, match=r'needs 68 GB of GPU memory.*available are 48 and 512 GB.*memory = "48gb"'):
         Flux2(offload="model")._fit(machine, "cuda")
     assert Flux2()._fit(machine, "cuda:0") == "sequential"
     monkeypatch.setattr(diffusers_base, "main_memory", lambda: 64.0)

@@ -206,8 +206,8 @@ def test_a_service_of_ones_own_takes_a_form_and_answers_with_the_picture(service
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"body": {"p": "{instruction}"}}, "'body' .JSON. or as 'form' .multipart., and not both"),
-        ({"form": {"picture": "{image}"}}, "has a place for the .instruction."),
+        ({"body": {"p": "{instruction}"}}, "either 'body' .JSON. or 'form' .multipart., not both"),
+        ({"form": {"picture": "{image}"}}, "has no placeholder .instruction."),
         ({"poll": {"adress": "x"}}, "setting 'poll' has adress; it takes: done, error"),
         ({"refusal": {"codes": []}}, "setting 'refusal' has codes"),
         ({"form": {}, "body": {"w": "{workflow}", "p": "{instruction}"}}, "set 'path' to its file"),

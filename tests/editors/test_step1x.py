@@ -327,11 +327,11 @@ def test_offloading_without_a_gpu_is_for_the_user_to_mend():
 def test_what_cannot_fit_the_gpu_is_refused_before_anything_is_loaded(monkeypatch):
     monkeypatch.setattr(step1x, "main_memory", lambda: 512.0)
     monkeypatch.setenv("TEST_GPU", "3")
-    with pytest.raises(EvenEditError, match=r"needs 46 GB of GPU memory.*here are 3 and 512 GB. No preset fits"):
+    with pytest.raises(EvenEditError, match=r"needs 46 GB of GPU memory.*available are 3 and 512 GB. No preset fits"):
         Step1X(device="cuda").edit([portrait()], "as a nurse", 1)
     monkeypatch.setenv("TEST_GPU", "40")
     with pytest.raises(
-        EvenEditError, match=r'here are 40 and 512 GB. It would fit with settings = { memory = "24gb" }'
+        EvenEditError, match=r'available are 40 and 512 GB. It would fit with settings = { memory = "24gb" }'
     ):
         Step1X(device="cuda", memory="80gb").edit([portrait()], "as a nurse", 1)
 

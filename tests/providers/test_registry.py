@@ -68,7 +68,7 @@ def test_a_day_that_is_only_the_earliest_one_is_told_as_such(tmp_path: Path):
 def test_a_price_that_ends_is_told(tmp_path: Path):
     study = open_study(tmp_path, judges=[{"id": "g", "kind": "gemini", "settings": {"model": "gemini-3.8-flash"}}])
     (note,) = model_notices(study.file, Prices.load(), TODAY)
-    assert "holds until 2026-12-31, twice as much from then on" in note
+    assert "is valid until 2026-12-31, twice as much from then on" in note
 
 
 def test_an_endpoint_of_ones_own_is_not_the_providers(tmp_path: Path):

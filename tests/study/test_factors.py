@@ -236,7 +236,6 @@ def test_a_check_of_judges_groups_by_the_study_s_factors(study):
     judge_checks.ask(study.runner(), plan)
     check = judge_checks.evaluate(study, judge_checks.make_plan(study, requests))
     assert {name for shift in check.shifts for name in shift.group} == {"monk", "headwear"}
-    assert {test.factor for test in check.tests} == {None, "monk", "headwear"}
 
 
 def test_labels_are_printed_by_the_titles_of_their_levels():

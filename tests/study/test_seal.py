@@ -95,7 +95,7 @@ def test_a_seal_cannot_be_moved(study):
     with pytest.raises(EvenEditError, match="changed after it was sealed"):
         study.results()
     path.unlink()
-    with pytest.raises(EvenEditError, match="is gone"):
+    with pytest.raises(EvenEditError, match="is missing"):
         study.results()
     with pytest.raises(EvenEditError, match="edits are made already"):
         seal_study(study)

@@ -218,5 +218,5 @@ def test_a_survey_whose_date_has_passed_takes_nobody(tmp_path: Path) -> None:
 
 
 def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EvenEditError, match="keep_until is '2026-02-30', which is no date"):
+    with pytest.raises(EvenEditError, match="keep_until is '2026-02-30', which is not a date"):
         web_study(tmp_path, ethics={"keep_until": "2026-02-30"})

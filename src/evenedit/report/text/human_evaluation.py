@@ -95,13 +95,15 @@ def _where(index: Index, study: Mapping[str, Any]) -> str:
 
 def _how_many(index: Index) -> str:
     counts = index.results.counts
-    by = {int(k.removeprefix("rated.by.")): n for k, n in counts.items() if k.startswith("rated.by.")}
+    by = {int(k.removeprefix("rated.by.")): n for k, n in sorted(counts.items()) if k.startswith("rated.by.")}
     if not by:
         return "How many people rated each output is missing."
     if len(by) == 1:
         return f"Each of these outputs was rated by {'1 person' if 1 in by else f'{next(iter(by))} people'}."
-    mean = sum(k * n for k, n in by.items()) / sum(by.values())
-    return f"Each of these outputs was rated by {min(by)} to {max(by)} people ({mean:.2f} on average)."
+    parts = [
+        f"{n:,} {'was' if n == 1 else 'were'} rated by {k} {'person' if k == 1 else 'people'}" for k, n in by.items()
+    ]
+    return f"Of these outputs, {listed(parts)}."
 
 
 def _sampler(sampler: str, factors: Sequence[Factor]) -> str | None:

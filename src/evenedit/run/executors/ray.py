@@ -158,7 +158,7 @@ def _connect(address: str) -> Any:
     if not ray.is_initialized():
         try:
             _check_address(address)
-            ray.init(address=address or None, log_to_driver=False, configure_logging=False)
+            ray.init(address=address or "local", log_to_driver=False, configure_logging=False)
         except OSError as error:
             raise EvenEditError(f"no Ray cluster answers at '{address}': {error}. Try: ray start --head") from None
     return ray
