@@ -111,8 +111,9 @@ class Scores:
     """[edit, question]; 0 = missing."""
     disagree: NDArray[np.bool_]
     """[edit, question]: the judges differ by two or more (or gave opposed verdicts)."""
-    rounded_up: NDArray[np.bool_] | None = None
-    """[edit, question]: a two-sided score halfway between two, such as of judges who say 3 and 4; None = none is."""
+    judged: NDArray[np.int8]
+    """[judge, edit, question]: each judge's own score where it counts, 0 elsewhere; what reviewers settled stands in
+    the place of all. One row of zeros without judges."""
 
     @property
     def edits(self) -> pd.DataFrame:

@@ -53,8 +53,23 @@ class GapKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDifference:
+    """One group of a gap test."""
+
+    level: str
+    rate: float
+    value: float
+    """The group's rate minus the unweighted mean of all groups; of two groups, minus the other group."""
+    low: float | None
+    high: float | None
+    """Simultaneous interval over all groups."""
+    p: float | None
+    """Adjusted for all groups; None where nothing varies or the group has fewer than three faces."""
+
+
+@dataclass(frozen=True, slots=True)
 class GapTest:
-    """Is the gap between the groups of one factor larger than chance? Labels are permuted over faces."""
+    """Do the groups of one factor differ? Analysis of means with the variance pooled over the groups."""
 
     measure: str
     """gap.<rate>"""
@@ -66,25 +81,26 @@ class GapTest:
     """Highest minus lowest rate over the factor's groups."""
     highest: str
     lowest: str
-    p: float
-    p_holm: float
-    """Holm's adjustment within the family: the gaps of one editor in one experiment and condition that could show
-    anything."""
+    p: float | None
+    """Of the hypothesis that all groups are equal: the smallest of the groups' p. None where nothing varies."""
     faces: int
     method: str
+    t: float | None = None
+    df: float | None = None
+    """Of the group with the smallest p."""
+    shrunken: float = 0.0
+    """Highest minus lowest rate after shrinkage towards their mean: an estimate of the size of the gap."""
+    tau: float = 0.0
+    """Estimated standard deviation of the true group rates."""
+    groups: tuple[GroupDifference, ...] = ()
     p_adjusted: float | None = None
-    """Adjusted for every test of the whole report, the larger for these prompts and for prompts like these; None where
-    the gap is no finding's (all editors pooled)."""
-    level: Literal["clear", "suggestive", "none"] | None = None
-    """What it counts as in the findings: see docs/findings.md; None where pooled."""
-    family: int = 0
-    """How many tests `p_editor` and `p_holm` are adjusted for; a rate that never varies, or too rarely for any
-    p < 0.05, is not among them and has 1 for both."""
-    p_prompts: float | None = None
-    """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
-    than five prompts, so that the claim is about these only."""
-    p_editor: float = 1.0
-    """Adjusted within the same family by Westfall and Young's step-down over the relabelled faces."""
+    """Holm's adjustment for all tests of the report; None where the gap is no finding's (all editors pooled)."""
+    q: float | None = None
+    """Benjamini and Hochberg's adjustment for the same tests."""
+    level: str | None = None
+    """What it counts as in the findings: a finding's level, or none; None where pooled."""
+    evidence: str = ""
+    """What the level rests on: see `Finding.evidence`."""
 
     def key(self, rater: str) -> GapKey:
         """Return the coordinates of the test; `rater` is the ensemble or the instrument that was tested."""
@@ -205,14 +221,13 @@ class Gap:
     lowest: str | None
     """The groups at either end; None where the gap was not tested."""
     p: float | None
-    p_holm: float | None
     n: int
     missing: int
     method: str
-    p_editor: float | None = None
-    """Adjusted over the gaps of the editor by Westfall and Young's step-down."""
     p_adjusted: float | None = None
     """Adjusted for every test of the report."""
+    shrunken: float | None = None
+    """Highest minus lowest rate after shrinkage."""
 
 
 @dataclass(frozen=True, slots=True)
