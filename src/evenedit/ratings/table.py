@@ -75,6 +75,8 @@ class RatingTable:
     """By prompt id, the axes that the prompt asks to change; prompts that ask for none are left out."""
     profiles: RaterProfiles | None = None
     """What may be shown of the people who rated, where the study is at hand."""
+    null_pairs: RatingTable | None = None
+    """The ratings of null pairs, by the same raters; None without them."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

@@ -17,6 +17,7 @@ from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results import long_lists
 from evenedit.results.agreement import Agreement as Agreement
 from evenedit.results.agreement import Coverage as Coverage
+from evenedit.results.agreement import JudgeError as JudgeError
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.finding import Contribution as Contribution
@@ -255,6 +256,8 @@ class Results:
     mitigation: tuple[MitigationEffect, ...] = ()
     role_effects: tuple[RoleEffect, ...] = ()
     """What decides who gets the role of two-person prompts, where pronouns or portraits were swapped."""
+    judge_errors: tuple[JudgeError, ...] = ()
+    """The judges' measured errors, from null pairs; empty without them."""
     powered: tuple[PredictionPowered, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[InstrumentResults, ...] = ()

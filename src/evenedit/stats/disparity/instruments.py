@@ -15,7 +15,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
 from evenedit.results.results import InstrumentResults, MissingReason
-from evenedit.stats.disparity.gaps import contrasts, gap_tests, gaps
+from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
@@ -44,12 +44,13 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
         if panel is None:
             continue
         crossed = CrossedPanel(panel)
-        tests = tuple(gap_tests(crossed, rules))
+        tested = list(gaps(crossed, rules))
+        tests = tuple(test for _, test in tested)
         results = InstrumentResults(
             rater=name,
             estimates=(
                 *estimates(crossed, panel.axes.groups(crossed=True), rules),
-                *gaps(crossed, rules),
+                *(estimate for estimate, _ in tested),
                 *_by_prompt(table, rows, rater, readings, rules),
                 *_mitigated(table, rater, readings, rules),
             ),
