@@ -21,9 +21,7 @@ PEOPLE = "people"
 
 
 FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
-FindingLevel = Literal[
-    "clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"
-]
+FindingLevel = Literal["clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"]
 CLEAR: tuple[FindingLevel, ...] = ("clear", "clear_to_judges", "clear_to_judge")
 """The levels of a finding whose test rejects, by who saw it: people or an instrument, judges, one judge."""
 SHOWN: tuple[FindingLevel, ...] = (*CLEAR, "suggestive")
@@ -43,7 +41,6 @@ class Reliability:
     high: float | None
     n: int
     """Edits that two judges or more scored."""
-
 
 
 @dataclass(frozen=True, slots=True)
