@@ -51,7 +51,7 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
                 high=None if ends[1] is None else min(1.0, ends[1]),
                 n=count,
                 missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                method="none: nothing varies" if tests.range_interval is None else "tukey-kramer, pooled variance",
+                method=_range_method(tests),
             )
             faces = int((panel.sums[measure.count][members].sum(axis=0)[labelled] > 0).sum())
             yield estimate, gap_test(tests, name, panel, editor, factor, faces)
@@ -162,3 +162,10 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
                     missing=panel.column_sum(measure.applicable, members, labelled) - count,
                     method="slope of group rates, t" if known else "slope of group rates; none: nothing varies",
                 )
+
+
+def _range_method(tests: GroupTests) -> str:
+    """Return how the interval of a gap was made."""
+    if tests.range_interval is None:
+        return "none: nothing varies"
+    return "tukey-kramer, pooled variance" if tests.t[0] is not None else "korn-graubard(source)"
