@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterable, Sequence
 
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, PredictionPowered, Results
+from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import people_tests
@@ -76,9 +74,7 @@ def analyse(
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge = independent()  # waits for the second process
     reliability = outcome_reliability(judged, rules)
-    add_findings(
-        FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules))
-    )
+    add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
     return parts.to_results(rules, facts, table.asks)
 
 

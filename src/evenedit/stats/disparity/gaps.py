@@ -57,9 +57,7 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
             yield estimate, gap_test(tests, name, panel, editor, factor, faces)
 
 
-def gap_test(
-    tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int
-) -> GapTest:
+def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int) -> GapTest:
     """Return the test of a gap from the tests of its groups."""
     rates = dict(zip(tests.levels, tests.rates, strict=True))
     smallest = tests.smallest_p
@@ -123,9 +121,7 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
                     )
 
 
-def larger_variance(
-    crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]
-) -> Uncertainty:
+def larger_variance(crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]) -> Uncertainty:
     """Return the larger of the variance of a contrast and the one pooled over the groups of its factor."""
     groups = [crossed.of({factor: level}) for level in crossed.panel.axes.levels[factor]]
     return crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))

@@ -145,9 +145,7 @@ def instrument_panel(
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(
-                Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)
-            ),
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)),
             total,
             is_read.astype(np.int64),
             applicable,

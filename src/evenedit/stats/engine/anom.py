@@ -83,7 +83,9 @@ def group_tests(
         rates, sizes = value[present, row, at], counts[present, row, at] / scale
         tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(own[present, row, at])
         present_faces = faces[present, row, at]
-        tests[row, at] = _tests(tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence)
+        tests[row, at] = _tests(
+            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence
+        )
     return tests
 
 

@@ -251,7 +251,9 @@ def _pool(groups: Sequence[GroupSums]) -> PooledVariance:
     mean_prompt = by_prompt / np.maximum(size, 1.0)
     prompts = has_prompt.sum(axis=0).astype(np.float64)
     # a prompt that a group never met says nothing about how the group differs on it
-    deviations = sum(g.count * (np.where(g.has_prompt, g.by_prompt - mean_prompt, 0.0) ** 2).sum(axis=0) for g in groups)
+    deviations = sum(
+        g.count * (np.where(g.has_prompt, g.by_prompt - mean_prompt, 0.0) ** 2).sum(axis=0) for g in groups
+    )
     met = sum(g.has_prompt.sum(axis=0) - (g.count > 0) for g in groups)
     interaction_freedom = np.maximum(np.asarray(met) - (prompts - 1), 0.0)
     return PooledVariance(

@@ -77,7 +77,9 @@ def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
 def missing_scores_clause(rater: str, groups: Sequence[Estimate]) -> tuple[str, ...]:
     """Return the caveat on edits of a group without a score."""
     what = "score" if rater == ENSEMBLE else "measurement"
-    return tuple(f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing)
+    return tuple(
+        f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing
+    )
 
 
 def influence_clause(g: GapEvidence, worse: str) -> tuple[str, ...]:
