@@ -78,12 +78,16 @@ def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, 
         df=None if first is None else tests.freedom,
         shrunken=tests.gap * tests.shrinkage,
         tau=tests.tau,
-        groups=tuple(
-            GroupDifference(level, rate, value, *(ends or NONE), p)
-            for level, rate, value, ends, p in zip(
-                tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True
-            )
-        ),
+        groups=group_differences(tests),
+    )
+
+
+def group_differences(tests: GroupTests) -> tuple[GroupDifference, ...]:
+    """Return each group of a test with its difference."""
+    rows = zip(tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True)
+    return tuple(
+        GroupDifference(level, rate, value, ends[0] if ends else None, ends[1] if ends else None, p)
+        for level, rate, value, ends, p in rows
     )
 
 

@@ -187,7 +187,7 @@ def _largest(shares: tuple[float, ...]) -> Values:
     means = _normals(k) / np.sqrt(size)
     centred = means - means.mean(axis=1, keepdims=True)
     errors = np.sqrt(((np.eye(k) - 1 / k) ** 2) @ (1 / size))
-    return np.sort(np.abs(centred / errors).max(axis=1))
+    return np.asarray(np.sort(np.abs(centred / errors).max(axis=1)))
 
 
 @lru_cache(maxsize=512)

@@ -88,7 +88,7 @@ class PooledVariance:
         weights = [1.0 if at == group else 0.0 for at in range(len(self.counts))]
         inside = self.rate * (1 - self.rate)
         rows = np.divide(inside, self.counts[group], out=np.zeros_like(inside), where=self.counts[group] > 0)
-        return np.divide(self.of(weights).variance, rows, out=np.full_like(rows, np.nan), where=rows > 0)
+        return np.asarray(np.divide(self.of(weights).variance, rows, out=np.full_like(rows, np.nan), where=rows > 0))
 
 
 class CrossedPanel:

@@ -24,6 +24,7 @@ from evenedit.results.finding import (
     within,
 )
 from evenedit.results.results import GapTest, GroupDifference
+from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
@@ -329,7 +330,7 @@ class FindingBuilder:
         for (rater, condition, editor, factor), several in chance.items():
             names = [Measure(g.test.measure).name for g in several]
             lowest = min((g.sight.reliability for g in several if g.sight.reliability), key=_alpha, default=None)
-            subject = f"Differences by {sentences.factor_noun(self.factors[factor])} label"
+            subject = f"Differences by {factor_noun(self.factors[factor])} label"
             text = sentences.no_better_than_chance(names, lowest, self._judges, condition, subject)
             yield replace(
                 finding_in_words(
