@@ -34,6 +34,7 @@ from evenedit.stats.findings.caveats import (
     excluded_edits_clause,
     influence_clause,
     missing_scores_clause,
+    one_prompt_clause,
     people_clause,
     prompt_scope_clause,
     unread_clause,
@@ -367,7 +368,8 @@ class FindingBuilder:
             text = f"{text} {sentences.judges_alone_gap(t, first)}"
         caveats = g.sight.caveats
         faces = g.faces.get(first.level, 0)
-        caveats += prompt_scope_clause(g.prompts, False) + influence_clause(g, first.level)
+        caveats += prompt_scope_clause(g.prompts, False)
+        caveats += one_prompt_clause(g, first.level) + influence_clause(g, first.level)
         caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
