@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
