@@ -89,8 +89,8 @@ class Finding:
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
     evidence: Evidence = ""
-    """Who saw it: people, instrument, judges, one_judge; outcome where the editor itself answered (a refusal); none where
-    the judges agree no better than chance."""
+    """Who saw it: people, instrument, judges, one_judge; outcome where the editor itself answered (a refusal); none
+    where the judges agree no better than chance."""
     reliability: Reliability | None = None
     """How far the judges agree on it; None with fewer than two judges."""
     q: float | None = None

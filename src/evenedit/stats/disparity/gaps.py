@@ -51,15 +51,13 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
                 high=None if ends[1] is None else min(1.0, ends[1]),
                 n=count,
                 missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                method="none: nothing varies" if tests.range_interval is None else "tukey-kramer, pooled variance",
+                method=_range_method(tests),
             )
             faces = int((panel.sums[measure.count][members].sum(axis=0)[labelled] > 0).sum())
             yield estimate, gap_test(tests, name, panel, editor, factor, faces)
 
 
-def gap_test(
-    tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int
-) -> GapTest:
+def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int) -> GapTest:
     """Return the test of a gap from the tests of its groups."""
     rates = dict(zip(tests.levels, tests.rates, strict=True))
     smallest = tests.smallest_p
@@ -80,12 +78,16 @@ def gap_test(
         df=None if first is None else tests.freedom,
         shrunken=tests.gap * tests.shrinkage,
         tau=tests.tau,
-        groups=tuple(
-            GroupDifference(level, rate, value, *(ends or NONE), p)
-            for level, rate, value, ends, p in zip(
-                tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True
-            )
-        ),
+        groups=group_differences(tests),
+    )
+
+
+def group_differences(tests: GroupTests) -> tuple[GroupDifference, ...]:
+    """Return each group of a test with its difference."""
+    rows = zip(tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True)
+    return tuple(
+        GroupDifference(level, rate, value, ends[0] if ends else None, ends[1] if ends else None, p)
+        for level, rate, value, ends, p in rows
     )
 
 
@@ -123,9 +125,7 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
                     )
 
 
-def larger_variance(
-    crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]
-) -> Uncertainty:
+def larger_variance(crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]) -> Uncertainty:
     """Return the larger of the variance of a contrast and the one pooled over the groups of its factor."""
     groups = [crossed.of({factor: level}) for level in crossed.panel.axes.levels[factor]]
     return crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))
@@ -162,3 +162,10 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
                     missing=panel.column_sum(measure.applicable, members, labelled) - count,
                     method="slope of group rates, t" if known else "slope of group rates; none: nothing varies",
                 )
+
+
+def _range_method(tests: GroupTests) -> str:
+    """Return how the interval of a gap was made."""
+    if tests.range_interval is None:
+        return "none: nothing varies"
+    return "tukey-kramer, pooled variance" if tests.t[0] is not None else "korn-graubard(source)"

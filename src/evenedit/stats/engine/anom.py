@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from evenedit.stats.engine.crossed import CrossedPanel, PooledVariance
-from evenedit.stats.engine.variance import NEGLIGIBLE, Values, satterthwaite
+from evenedit.stats.engine.variance import NEGLIGIBLE, Values, korn_graubard, satterthwaite
 
 DRAWS = 20_000
 """Draws of the largest of correlated normal deviates."""
@@ -48,7 +48,7 @@ class GroupTests:
     shrinkage: float
     """The part of the differences between groups that is not noise, 0 to 1."""
     range_interval: tuple[float, float] | None
-    """Simultaneous interval of the difference between the two groups furthest apart."""
+    """Interval of the largest true difference between two groups; where nothing varies, faces are the units."""
 
     @property
     def smallest_p(self) -> float | None:
@@ -62,11 +62,16 @@ class GroupTests:
 
 
 def group_tests(
-    crossed: CrossedPanel, factor: str, confidence: float, variance_ratio: Values | None = None
+    crossed: CrossedPanel,
+    factor: str,
+    confidence: float,
+    variance_ratio: Values | None = None,
+    values: Values | None = None,
 ) -> dict[tuple[int, int], GroupTests]:
     """Test every measure of every editor over the groups of a factor; keys are editor row and measure.
 
-    `variance_ratio` [group, editor, measure] scales each group's pooled variance where judges improve people's labels.
+    Where judges improve people's labels, `variance_ratio` [group, editor, measure] scales each group's pooled variance
+    and `values` are the estimates.
     """
     levels = crossed.panel.axes.levels[factor]
     sums = [crossed.of({factor: level}) for level in levels]
@@ -80,9 +85,12 @@ def group_tests(
             continue
         scale = np.ones(len(present)) if variance_ratio is None else variance_ratio[present, row, at]
         unit = _Unit(pooled, row, at)
-        rates, sizes = value[present, row, at], counts[present, row, at] / scale
+        rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
         tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(own[present, row, at])
-        tests[row, at] = _tests(tuple(levels[i] for i in present), rates, sizes, tested, unit, confidence)
+        present_faces = faces[present, row, at]
+        tests[row, at] = _tests(
+            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence
+        )
     return tests
 
 
@@ -107,7 +115,13 @@ class _Unit:
 
 
 def _tests(
-    levels: tuple[str, ...], rates: Values, sizes: Values, tested: NDArray[np.bool_], unit: _Unit, confidence: float
+    levels: tuple[str, ...],
+    rates: Values,
+    sizes: Values,
+    faces: Values,
+    tested: NDArray[np.bool_],
+    unit: _Unit,
+    confidence: float,
 ) -> GroupTests:
     k = len(levels)
     weights = np.array([[1.0, -1.0], [-1.0, 1.0]]) if k == 2 else np.eye(k) - 1 / k
@@ -120,7 +134,7 @@ def _tests(
     p: list[float | None] = [None] * k
     t: list[float | None] = [None] * k
     intervals: list[tuple[float, float] | None] = [None] * k
-    span = None
+    span: tuple[float, float] | None = None
     if varies:
         largest = _largest(shares)
         reach = float(stdtrit(freedom, ndtr(np.quantile(largest, confidence))))
@@ -130,6 +144,10 @@ def _tests(
             if tested[g] and (k > 2 or tested.all()):
                 p[g] = _adjusted(abs(float(deviations[g] / errors[g])), freedom, largest, k)
         span = _range(rates, sizes, single, freedom, shares, confidence)
+    elif set(rates) <= {0.0, 1.0} and faces.min() > 1:
+        ends = [korn_graubard(float(rate), float(n), confidence) for rate, n in zip(rates, faces, strict=True)]
+        lows, highs = zip(*ends, strict=True)
+        span = max(0.0, max(lows) - min(highs)), max(highs) - min(lows)
     noise = single / k * float((1 / sizes).sum())
     between = float(rates.var(ddof=1))
     tau2 = max(0.0, between - noise)
@@ -174,7 +192,7 @@ def _largest(shares: tuple[float, ...]) -> Values:
     means = _normals(k) / np.sqrt(size)
     centred = means - means.mean(axis=1, keepdims=True)
     errors = np.sqrt(((np.eye(k) - 1 / k) ** 2) @ (1 / size))
-    return np.sort(np.abs(centred / errors).max(axis=1))
+    return np.asarray(np.sort(np.abs(centred / errors).max(axis=1)))
 
 
 @lru_cache(maxsize=512)

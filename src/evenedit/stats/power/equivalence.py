@@ -28,7 +28,7 @@ def equivalence_margin(design: Design, *, studies: int = 60, target: float = 0.8
     total_sd = np.sqrt(noise**2 + design.face_sd**2 + design.prompt_sd**2)
     cut = -NormalDist().inv_cdf(design.rate) * total_sd
     codes = tuple(f"group {at}" for at in range(len(design.faces)))
-    factor = Factor("group", "group", codes)
+    factor = Factor.of("group", codes)
     rows = pd.DataFrame(
         {
             "source_id": np.repeat([f"{at:05}" for at in range(faces)], prompts),
