@@ -320,7 +320,7 @@ def gap_tests(index: Index) -> Table | None:
                 *(t.faces, gap.n, gap.missing),
             )
         )
-    columns = (
+    columns: tuple[Column, ...] = (
         text("editor", "Editor"),
         text("factor", "Factor"),
         text("rate", "Rate"),
@@ -333,9 +333,9 @@ def gap_tests(index: Index) -> Table | None:
         Column("faces", "faces"),
         *COUNTS,
     )
+    notes: tuple[str, ...] = ("Level and adjusted p are of the corrected gap where people rated enough.",)
     if not any(isinstance(row[3], Number) and row[3].value is not None for row in rows):
-        rows, columns = [(*row[:3], *row[4:]) for row in rows], (*columns[:3], *columns[4:])
-    people = () if len(columns) < 19 else ("Level and adjusted p are people's where a gap is corrected by them.",)
+        rows, columns, notes = [(*row[:3], *row[4:]) for row in rows], (*columns[:3], *columns[4:]), ()
     return table_of(
         index,
         "gaps",
@@ -346,7 +346,7 @@ def gap_tests(index: Index) -> Table | None:
         notes=(
             f"{LEVELS_NOTE} Brackets: {index.level} intervals of the largest difference between two groups (Tukey and "
             "Kramer).",
-            *people,
+            *notes,
         ),
     )
 

@@ -150,6 +150,34 @@ def unequal_coverage(index: Index) -> Table | None:
     )
 
 
+def false_calls(index: Index) -> Table | None:
+    """Build the table of what judges report on portraits shown against themselves."""
+    return table_of(
+        index,
+        "false_calls",
+        "Judges' false calls",
+        "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate counts. "
+        "It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is at most "
+        "suggestive.",
+        (
+            text("judge", "Judge"),
+            text("rate", "Rate"),
+            text("threshold", "Counted"),
+            text("group", "Group"),
+            Column("share", "False calls"),
+        ),
+        [
+            (
+                *(e.judge, Measure(e.measure).name, e.threshold, index.group_label(e.group)),
+                Number(e.value, "share", e.low, e.high, e.n),
+            )
+            for e in index.results.judge_errors
+            if e.error == "false_calls"
+        ],
+        notes=(f"Brackets: {index.level} intervals, clustered by source.",),
+    )
+
+
 def worst_cases(index: Index) -> Table | None:
     """Build the table of the smallest and largest value of each gap over all possible missing scores."""
     return table_of(

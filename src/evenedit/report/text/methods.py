@@ -193,8 +193,8 @@ def _tests(index: Index) -> Iterator[str]:
         yield (
             "Differences between groups were tested by analysis of means (Nelson 1983): each group against the "
             "unweighted mean of all, with the quasi-F variance pooled over the groups and p simultaneous over them. "
-            "The largest difference has Tukey and Kramer's interval; the size of a gap is also given after empirical-Bayes "
-            "shrinkage (Efron and Morris 1975)."
+            "The largest difference has Tukey and Kramer's interval; the size of a gap is also given after "
+            "empirical-Bayes shrinkage (Efron and Morris 1975)."
         )
     if number := results.counts.get("tests"):
         yield (
