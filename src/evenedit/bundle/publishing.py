@@ -161,8 +161,8 @@ def _put_front(
 def _worst(results: Results) -> list[tuple[int, str, str, Finding]]:
     """Return the worst clear or suggestive findings, each with the number of its page, level and scope."""
     numbered = enumerate(results.findings, 1)
-    shown = [(n, f) for n, f in numbered if f.level in SHOWN][:FIRST]
-    return [(n, level_name(f.level, f.evidence).capitalize(), scope(f), f) for n, f in shown]
+    worst = [(n, f) for n, f in numbered if f.level in SHOWN][:FIRST]
+    return [(n, level_name(f.level, f.evidence).capitalize(), scope(f), f) for n, f in worst]
 
 
 def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:

@@ -142,8 +142,8 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     notes = [
         "Rank: by the worst shift or gap of each editor (how bad it is taken to be, times its size, times how certain "
         "it is); an editor with a finding that is clear, if only to the judges, stands below every one without. A "
-        "range means a tie: the intervals of the worst findings overlap. Less change with less edit success is no gain: read "
-        "both. Where people rated enough, numbers are corrected by their ratings.",
+        "range means a tie: the intervals of the worst findings overlap. Less change with less edit success is no "
+        "gain: read both. Where people rated enough, numbers are corrected by their ratings.",
         f"Worst gap: over {listed([in_a_sentence(f) for f in factors])}. Gaps beside it: over {factors[0].plural} "
         "where no other factor is named.",
     ]

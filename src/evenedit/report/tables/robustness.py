@@ -156,9 +156,9 @@ def false_calls(index: Index) -> Table | None:
         index,
         "false_calls",
         "Judges' false calls",
-        "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate counts. "
-        "It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is at most "
-        "suggestive.",
+        "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate "
+        "counts. It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is "
+        "at most suggestive.",
         (
             text("judge", "Judge"),
             text("rate", "Rate"),
