@@ -23,6 +23,8 @@ def headline(finding: Finding) -> str:
 
 def scope(finding: Finding) -> str:
     """State which prompts and faces a finding is about, who rated it, and how far the judges agree."""
+    if finding.evidence == "none":  # its sentence says so
+        return ""
     return " ".join(filter(None, (finding.estimand or UNCHECKED.get(finding.evidence, ""), agreement(finding))))
 
 
