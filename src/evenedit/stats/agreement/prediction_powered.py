@@ -252,12 +252,11 @@ class PowerScope:
     def _panel(self, columns: Mapping[str, NDArray[np.int64]]) -> Panel:
         sample = self.sample
         measures = [
-            RatioMeasure(o.measure, f"psi.{at}", f"n.{at}", f"n.{at}", unit=UNIT) for at, o in enumerate(sample.outcomes)
+            RatioMeasure(o.measure, f"psi.{at}", f"n.{at}", f"n.{at}", unit=UNIT)
+            for at, o in enumerate(sample.outcomes)
         ]
         experiment, condition = DIAGNOSIS
-        return build_panel(
-            sample.edits, sample.axes, columns, measures, experiment=experiment, condition=condition
-        )
+        return build_panel(sample.edits, sample.axes, columns, measures, experiment=experiment, condition=condition)
 
     def _floor(self, ratio: Values, factor: str) -> Values:
         """Return what variances are to be multiplied by so that they are at least the pooled ones."""
@@ -278,7 +277,8 @@ class PowerScope:
         used = [w != 0 for w in weights]
         sure = crossed.uncertainty(groups, padded)
         labels, faces = (
-            np.sum([np.where(u, x, 0) for u, x in zip(used, of, strict=True)], axis=0) for of in (self.labels, self.faces)
+            np.sum([np.where(u, x, 0) for u, x in zip(used, of, strict=True)], axis=0)
+            for of in (self.labels, self.faces)
         )
         size = faces
         if self.factor:
@@ -470,7 +470,9 @@ class _Correction:
         if a.value is None or a.low is None:
             return "the agreement between people is not defined: their answers do not vary enough"
         if a.low <= PEOPLE_ALPHA:
-            return f"people agree too little: alpha {a.value:.2f}, lower limit {a.low:.2f}, not above {PEOPLE_ALPHA:.2f}"
+            return (
+                f"people agree too little: alpha {a.value:.2f}, lower limit {a.low:.2f}, not above {PEOPLE_ALPHA:.2f}"
+            )
         return ""
 
     def group_rows(self, scope: PowerScope) -> Iterator[PredictionPowered]:
