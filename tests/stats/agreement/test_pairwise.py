@@ -4,7 +4,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from evenedit.stats.engine.multiplicity import holm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -14,6 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.agreement.human_consensus import integer_means
+from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.ranks import kruskal_wallis, mann_whitney, wilcoxon
 
 RNG = np.random.default_rng(5)
