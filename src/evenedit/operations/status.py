@@ -72,15 +72,15 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
         return
     planned, null_pairs = _parts(study.design.planned(sources))
     edits = store.edits()
-    wanted, made = ([edits[r.id] for r in part if r.id in edits] for part in (planned, null_pairs))
+    wanted, null = ([edits[r.id] for r in part if r.id in edits] for part in (planned, null_pairs))
     outcomes = Counter(e.outcome for e in wanted)
     counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
     yield f"edits: {len(wanted):,} of {len(planned):,} ({counts})"
     if null_pairs:
-        yield f"null pairs: {len(made):,} of {len(null_pairs):,}"
+        yield f"null pairs: {len(null):,} of {len(null_pairs):,}"
     for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
         yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
-    edited = {e.request_id for e in (*wanted, *made) if e.outcome is Outcome.EDITED}
+    edited = {e.request_id for e in (*wanted, *null) if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)

@@ -83,7 +83,7 @@ class EditingStage:
 
         One editor after the other, so that only one model's weights are loaded at a time.
         """
-        ended = {i: edit for i, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        ended = self._ended()
         present = self.store.images.present(edit.image for edit in ended.values() if edit.image)
         done = {ident for ident, edit in ended.items() if edit.image is None or edit.image in present}
         tasks_of: dict[str, list[EditTask]] = {NULL_PAIR_EDITOR: []}
@@ -108,15 +108,19 @@ class EditingStage:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
                 left = self._wait_for_other_runs(queue.held, known)
-        if done or self.saved:  # without any edit there is nothing that null pairs could be compared with
+        if done or self._ended():  # without any edit there is nothing to compare null pairs with
             self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
+
+    def _ended(self) -> dict[str, Edit]:
+        """Return the stored edits except failed ones."""
+        return {ident: edit for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
 
     def _make_null_pairs(self, tasks: Sequence[EditTask], done: Container[str], run_id: int, collect: Collect) -> None:
         """Make the null pairs that are not stored yet, in this process."""
         left = [task for task in tasks if task.request.id not in done]
         if left:
-            made = ([make_null_pair(task, self.store.images)] for task in left)
-            collect("null pairs", len(tasks), len(tasks) - len(left), made, partial(self._save, run_id=run_id))
+            batches = ([make_null_pair(task, self.store.images)] for task in left)
+            collect("null pairs", len(tasks), len(tasks) - len(left), batches, partial(self._save, run_id=run_id))
 
     def _setup(self, section: EditorSection, tasks: Sequence[EditTask]) -> WorkerSetup:
         first = section.plugin != KIND and plugins.encodes_first(section.plugin)
