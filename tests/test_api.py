@@ -21,6 +21,7 @@ SMALL: dict[str, Any] = {
     "prompts": {"include": ["O-01", "V-02"]},
     "statistics": {"draws": 100, "permutations": 99},
     "instruments": [],
+    "experiments": {"diagnosis": {"null_pairs": 0}},
 }
 EDITS = 24
 """Two races, two genders, three ages, two prompts."""

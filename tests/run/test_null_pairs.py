@@ -149,9 +149,8 @@ def test_summary_status_and_plan_show_them(study: Study) -> None:
 
 def test_plan_prices_their_judge_calls(tmp_path: Path, wire: FakeProvider) -> None:
     prices = tmp_path / "prices.toml"
-    prices.write_text(
-        'date = "2026-01-01"\n[tokens]\ninput = 100\noutput = 10\n[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'
-    )
+    price = '[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'
+    prices.write_text(f'date = "2026-01-01"\n[tokens]\ninput = 100\noutput = 10\n{price}')
     calls, dollars = [], []
     for name, number in (("without", 0), ("with", PER_FACE)):
         changes = judged_by(wire, "chat", experiments={"diagnosis": {"null_pairs": number}})
