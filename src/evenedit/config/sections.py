@@ -212,7 +212,7 @@ class InstrumentSection(_Section):
     kind: str
     """The installed instrument to use: `skin`, `change`, or a plug-in's."""
     editors: list[str] | None = None
-    """The editors whose outputs it measures; all when absent."""
+    """The editors whose outputs it measures, beside null pairs; all when absent."""
     settings: dict[str, Any] = {}
     """The instrument's settings: `cuts` of `skin`, `identity` of `change`."""
 
