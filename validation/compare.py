@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evenedit.stats.engine.bootstrap import Bootstrap
 from scipy.stats import norm
 
 from evenedit.protocol.factors import FACTORS
 from evenedit.protocol.measures import Measure
 from evenedit.stats.disparity.paired_editors import gap_differences
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from validation.coverage import RACES, holds, shares

@@ -12,6 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
+from evenedit.stats.engine.bootstrap import Bootstrap
 
 from evenedit.protocol.factors import FACTORS, cells
 from evenedit.protocol.measures import Measure
@@ -23,7 +24,6 @@ from evenedit.stats.agreement.prediction_powered import (
     optimal_lambda,
 )
 from evenedit.stats.disparity.gaps import contrasts, gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.permutation import gap_tests

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.draws import Draws
 from scipy.stats import norm
 
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.protocol.measures import Measure
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.draws import Draws
 from evenedit.stats.engine.estimates import headline
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from validation.page import Validation, size, table

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 
 from evenedit.protocol.factors import FACTORS
 from evenedit.protocol.measures import Measure
 from evenedit.stats.agreement.prediction_powered import LabelledSample, _three_ways
 from evenedit.stats.disparity.gaps import contrasts, gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.permutation import permutation_gap_tests
-from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
 from validation.coverage import RACES, holds, shares
 from validation.page import Validation, size, table

@@ -144,6 +144,9 @@ class Diagnosis(_Section):
 
     floor: bool = False
     """Also ask each editor to return every portrait unchanged, to measure its drift without a request."""
+    null_pairs: int | None = Field(default=None, ge=0)
+    """Null pairs per portrait: the portrait itself, re-encoded, shown to judges and instruments as if it were an edit,
+    to measure their false calls. 2 when left out; 0 under the published preset, and in a study begun without them."""
     requests: str | None = None
     """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
     id or file) and prompt (its id or text), and editor and seed where there are several."""
@@ -243,7 +246,7 @@ class InstrumentSection(_Section):
     kind: str
     """The installed instrument to use: `skin`, `change`, or a plug-in's."""
     editors: list[str] | None = None
-    """The editors whose outputs it measures; all when absent."""
+    """The editors whose outputs it measures, beside null pairs; all when absent."""
     settings: dict[str, Any] = {}
     """The instrument's settings: `cuts` of `skin`, `identity` of `change`."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Edit, Outcome, Request, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Status
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.operations.plan import duration
 from evenedit.operations.throughput import Throughput
@@ -135,7 +135,8 @@ class RunView:
         for editor, number in planned.items():
             ended = Counter(edits[r.id].outcome for r in requests if r.editor == editor and r.id in edits)
             done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
-            yield self._stage(f"edits by {editor}", done, number, ended[Outcome.FAILED])
+            title = "null pairs" if editor == NULL_PAIR_EDITOR else f"edits by {editor}"
+            yield self._stage(title, done, number, ended[Outcome.FAILED])
 
     def _rating(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
         """Yield the rating stage of each judge; refused edits are not rated, failed ones wait for the next run."""

@@ -15,7 +15,8 @@ class Agreement:
     statistic: str
     """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …: see docs/statistics.md."""
     axis: str
-    """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
+    """A question's id, `<question>.label`, `<question>.distance` (from the middle), `preference`, or a rate: of
+    false_calls, misses and judge_error_gap."""
     condition: str
     editor: str | None
     """None when pooled over editors."""

@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from evenedit.stats.engine.bootstrap import Bootstrap
 from scipy import stats
 
 from evenedit.protocol import FACTORS
 from evenedit.protocol.measures import Measure
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.gaps import contrasts, gap_intervals, gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 
 RULES = replace(AnalysisRules.default(), draws=4000, seed=5)

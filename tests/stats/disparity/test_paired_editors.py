@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from evenedit.stats.engine.bootstrap import Bootstrap
 
 from evenedit.stats.disparity.paired_editors import Difference, DrawnDifference, adjusted, gap_differences
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.rules import AnalysisRules
 from validation.compare import Both
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from evenedit.stats.disparity.trends import slope, trends
 from scipy import stats
 
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.stats import AnalysisRules
-from evenedit.stats.disparity.trends import slope, trends
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 
 TONE = Factor.of("tone", ["1", "2", "3", "4", "5"], ordered=True)

@@ -5,8 +5,8 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-
 from evenedit.stats.engine.bootstrap import Bootstrap, unit_weights, weighted_sums
+
 from evenedit.stats.engine.panel import Panel
 from tests.support.panels import panel_of
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.design_effects import shrink_design_effect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.design_effects import shrink_design_effect
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import wilson_interval

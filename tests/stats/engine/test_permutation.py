@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from evenedit.stats.engine.multiplicity import holm
+
 from evenedit.stats.engine.permutation import between_group_variance, p_values, permuted, strata
 
 

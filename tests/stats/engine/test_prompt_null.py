@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from evenedit.stats.engine import permutation
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.prompt_null import prompt_noise
+
+from evenedit.stats.engine import permutation
 from evenedit.stats.engine.rules import AnalysisRules
 from tests.support.panels import panel_of
 

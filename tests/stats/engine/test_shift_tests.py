@@ -5,6 +5,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.multiplicity import holm, step_down
 
 from evenedit.core.records import Kind
 from evenedit.protocol import FACTORS
@@ -12,9 +14,7 @@ from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import ShiftTest, compute_shift_tests, sign_flip_p
 

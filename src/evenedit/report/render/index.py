@@ -69,6 +69,7 @@ NAMES: dict[str, str] = {
     ConditionKind.FEATURE: "Feature prompt",
     ConditionKind.PLACEBO: "Placebo (other seed)",
     ConditionKind.FLOOR: "Null edit",
+    ConditionKind.NULL_PAIR: "Null pair",
     ConditionKind.SWAPPED: "Pronoun swapped",
     ConditionKind.REVERSED: "Order reversed",
     ConditionKind.SWAPPED_REVERSED: "Pronoun swapped, order reversed",

@@ -62,8 +62,8 @@ class PeopleGap:
 
     tests: GroupTests
     intervals: tuple[Interval, ...]
-    """By group of `tests`: the interval of its deviation from the groups' own variances, which keeps the asymmetry of
-    small shares; not simultaneous."""
+    """By group of `tests`: the interval of its deviation from the groups' own variances, for all groups at once
+    (Bonferroni). It keeps the asymmetry of shares of few labels, which the tests do not: a finding needs both."""
     labels: Mapping[str, int]
     """By group."""
     reason: str
@@ -118,7 +118,7 @@ def people_tests(
         return PeopleTests()
     judged = [(e.measure, e) for e in estimates if e.value is not None]
     judged += [(c.measure.replace("rate.", "contrast.", 1), c) for c in contrasts]
-    judge = {
+    judge: dict[tuple[object, ...], tuple[float, float | None, float | None]] = {
         (measure, e.editor, *e.group.items()): (float(e.value or 0.0), e.low, e.high)
         for measure, e in judged
         if (e.experiment, e.condition) == DIAGNOSIS
@@ -194,22 +194,24 @@ class _Correction:
     ) -> Iterator[PredictionPowered]:
         """Yield, of every rate, each group minus everybody else and the gap; add its tests to `gaps`."""
         groups, confidence = range(len(panel.levels)), self.rules.confidence
-        few = ((panel.labels < FEWEST_LABELS) | (panel.faces < FEWEST_FACES)).any(axis=0)
-        rate = [outcome.measure.kind == MeasureKind.RATE for outcome in self.sample.outcomes]
-        places = [(int(e), int(at)) for e, at in zip(*np.nonzero(~few & rate), strict=True)]
+        enough = ((panel.labels >= FEWEST_LABELS) & (panel.faces >= FEWEST_FACES)).all(axis=0)
+        enough &= np.array([outcome.measure.kind == MeasureKind.RATE for outcome in self.sample.outcomes])
+        places = [(int(e), int(at)) for e, at in zip(*np.nonzero(enough), strict=True)]
         if len(groups) < 2 or not places:
             return
         ends: dict[tuple[int, int], list[Interval]] = {place: [] for place in places}
-        scale = 1.0 if len(groups) == 2 else 1 - 1 / len(groups)
+        scale, joint = 1.0, confidence
+        if len(groups) > 2:
+            scale, joint = 1 - 1 / len(groups), 1 - (1 - confidence) / len(groups)
         for g in groups:
             single, rest, equal = panel.single(g), panel.others(g, equal=False), panel.others(g, equal=True)
             p, mean = panel.p(single - rest), panel.mean(equal, True)
             sides = [[panel.mean(w, with_judges) for w in (single, rest)] for with_judges in (False, True)]
             for e, at in places:
-                numbers = [(a.share(e, at) - b.share(e, at), a.minus(b, e, at, confidence)) for a, b in sides]
+                contrast = [(a.share(e, at) - b.share(e, at), a.minus(b, e, at, confidence)) for a, b in sides]
                 group, kind = {panel.factor: panel.levels[g]}, MeasureKind.CONTRAST
-                yield from self.row(panel, e, at, kind, group, groups, [g], numbers, _known(p, e, at))
-                low, high = sides[1][0].minus(mean, e, at, confidence)
+                yield from self.row(panel, e, at, kind, group, groups, [g], contrast, _known(p, e, at))
+                low, high = sides[1][0].minus(mean, e, at, joint)
                 ends[e, at].append((scale * low, scale * high))
         alone, both = panel.tests(confidence)
         for e, at in places:
@@ -243,16 +245,22 @@ class _Correction:
         reason = self.lack(panel, e, at, compared)
         known = "inclusion weights" if self.sample.weighted else "equal weights: no inclusion probabilities are known"
         n, labelled = (int(x[list(counted), e, at].sum()) for x in (panel.counts, panel.labels))
+        (low, high), (human_low, human_high) = ends or (None, None), human_ends or (None, None)
         yield PredictionPowered(
-            measure,
-            *DIAGNOSIS,
-            editor,
-            group,
-            *judge,
-            human,
-            *(human_ends or (None, None)),
-            None if few else value,
-            *(ends or (None, None)),
+            measure=measure,
+            experiment=DIAGNOSIS[0],
+            condition=DIAGNOSIS[1],
+            editor=editor,
+            group=group,
+            judge=judge[0],
+            judge_low=judge[1],
+            judge_high=judge[2],
+            human=human,
+            human_low=human_low,
+            human_high=human_high,
+            value=None if few else value,
+            low=low,
+            high=high,
             tuning=None if few else float(panel.tuning[list(counted), e, at].mean()),
             n=n,
             labelled=labelled,

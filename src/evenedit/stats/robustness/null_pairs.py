@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
+from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable
@@ -28,7 +28,6 @@ from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 
-EDITOR = "null-pair"
 MOST_FALSE = 0.05
 """An instrument with a larger share of false calls than this is not validated by null pairs."""
 
@@ -67,7 +66,7 @@ def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCall
     null = table.null_pairs
     if null is None or null.edits.empty:
         return {}
-    null = replace(null, edits=null.edits.assign(editor=EDITOR, condition=str(ConditionKind.BASELINE)))
+    null = replace(null, edits=null.edits.assign(editor=NULL_PAIR_EDITOR, condition=str(ConditionKind.BASELINE)))
     calls = {}
     if null.of_kind(Kind.VLM):
         for panel in _judged(null, rules):
@@ -88,7 +87,7 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
         assert null is not None
         judge = replace(
             null,
-            edits=null.edits.assign(editor=EDITOR, condition=str(ConditionKind.BASELINE)),
+            edits=null.edits.assign(editor=NULL_PAIR_EDITOR, condition=str(ConditionKind.BASELINE)),
             raters=(null.raters[at],),
             kinds=(Kind.VLM,),
             values=null.values[[at]],
