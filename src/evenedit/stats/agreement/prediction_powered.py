@@ -62,8 +62,8 @@ class PeopleGap:
 
     tests: GroupTests
     intervals: tuple[Interval, ...]
-    """By group of `tests`: the interval of its deviation from the groups' own variances, for all groups at once
-    (Bonferroni). It keeps the asymmetry of shares of few labels, which the tests do not: a finding needs both."""
+    """By group of `tests`: the interval of its deviation from the groups' own variances, each for itself. It keeps the
+    asymmetry of shares of few labels, which the tests do not: a finding needs both p and an interval without 0."""
     labels: Mapping[str, int]
     """By group."""
     reason: str
@@ -200,9 +200,7 @@ class _Correction:
         if len(groups) < 2 or not places:
             return
         ends: dict[tuple[int, int], list[Interval]] = {place: [] for place in places}
-        scale, joint = 1.0, confidence
-        if len(groups) > 2:
-            scale, joint = 1 - 1 / len(groups), 1 - (1 - confidence) / len(groups)
+        scale = 1.0 if len(groups) == 2 else 1 - 1 / len(groups)
         for g in groups:
             single, rest, equal = panel.single(g), panel.others(g, equal=False), panel.others(g, equal=True)
             p, mean = panel.p(single - rest), panel.mean(equal, True)
@@ -211,7 +209,7 @@ class _Correction:
                 contrast = [(a.share(e, at) - b.share(e, at), a.minus(b, e, at, confidence)) for a, b in sides]
                 group, kind = {panel.factor: panel.levels[g]}, MeasureKind.CONTRAST
                 yield from self.row(panel, e, at, kind, group, groups, [g], contrast, _known(p, e, at))
-                low, high = sides[1][0].minus(mean, e, at, joint)
+                low, high = sides[1][0].minus(mean, e, at, confidence)
                 ends[e, at].append((scale * low, scale * high))
         alone, both = panel.tests(confidence)
         for e, at in places:
