@@ -155,7 +155,7 @@ def false_calls(index: Index) -> Table | None:
     return table_of(
         index,
         "false_calls",
-        "Judges' false calls",
+        "Judges' false calls on unchanged portraits",
         "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate "
         "counts. It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is "
         "at most suggestive.",
