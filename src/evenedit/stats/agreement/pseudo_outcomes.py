@@ -1,11 +1,11 @@
 """Pseudo-outcomes: the judges' code of every edit, corrected by what people say of some, through the engine.
 
 The pseudo-outcome of an edit is lambda f + (L / pi)(h - lambda f - c) + c (PPI++: Angelopoulos, Duchi and Zrnic 2023;
-the difference estimator of Särndal, Swensson and Wretman 1992): f is the judges' code, h the mean of people's codes, L
-whether people rated the edit, pi its inclusion probability, rescaled so that the weights sum to the group's edits
-(Hájek). c is the weighted mean of h - lambda f; it leaves the mean as it is and keeps the number of labels out of the
-variance. lambda is fitted per group in the other half of the faces (cross-fitting: Zrnic and Candès 2024), so judges
-that are of no use do no harm.
+the difference estimator of Särndal, Swensson and Wretman 1992): f is the judges' code minus its mean in the group, h
+the mean of people's codes, L whether people rated the edit, pi its inclusion probability, rescaled so that the weights
+sum to the group's edits (Hájek). c is the weighted mean of h - lambda f. Both centres leave the estimate as it is and
+keep the number of labels out of its variance. lambda is fitted per group in the other half of the faces (cross-fitting:
+Zrnic and Candès 2024), so judges that are of no use do no harm.
 
 Tests of equal groups take the pooled variance of people alone times each group's own ratio of variances with judges to
 without: pooled pseudo-outcomes alarm too often where judges are bad in one group only. Judges reduce the noise of one
@@ -77,6 +77,7 @@ def labelled_edits(
 ) -> LabelledEdits | None:
     """Return the codes of judges and people of the diagnosis; None where nothing was rated by both."""
     rows, people = diagnosis_rows(scores), scores.table.of_kind(Kind.HUMAN)
+    rows = rows[np.argsort(scores.edits["request_id"].to_numpy(dtype=str)[rows])]  # sums in one order
     selected, answered = scores.edits.iloc[rows], scores.table.values[people][:, rows]
     chance = np.array([inclusion.get(r, np.nan) for r in selected["request_id"]])
     ensemble = scored.rows(rows)
@@ -140,9 +141,10 @@ def pseudo_outcome(
     weight = np.where(rated, 1 / chance, 0.0)
     edits, weights = (np.bincount(stratum, weights=x, minlength=strata) for x in (scored, weight))
     weight = weight * np.divide(edits, weights, out=np.zeros(strata), where=weights > 0)[stratum]
-    rest = h - tuning * f
+    predicted = tuning * (f - (np.bincount(stratum, weights=f, minlength=strata) / np.maximum(edits, 1.0))[stratum])
+    rest = h - predicted
     centre = np.bincount(stratum, weights=weight * rest, minlength=strata) / np.maximum(edits, 1.0)
-    psi = tuning * f + weight * (rest - centre[stratum]) + centre[stratum]
+    psi = predicted + weight * (rest - centre[stratum]) + centre[stratum]
     return np.where(scored & (weights > 0)[stratum], psi, np.nan), fitted.mean(axis=1)
 
 
@@ -248,8 +250,8 @@ class PseudoPanel:
 
     def _floor(self) -> Values:
         """Return the factor that makes variances at least the pooled ones of the pseudo-outcomes."""
-        alone, both = (c.pooled((self.factor,)) for c in self.crossed)
-        least, variance = both.of([1.0] * self.shape[0]).variance, alone.of(list(np.sqrt(self.ratio))).variance
+        human, both = (c.pooled((self.factor,)) for c in self.crossed)
+        least, variance = both.of([1.0] * self.shape[0]).variance, human.of(list(np.sqrt(self.ratio))).variance
         return np.maximum(np.divide(least, variance, out=np.ones_like(least), where=variance > NEGLIGIBLE), 1.0)
 
     def single(self, group: int) -> Values:
@@ -294,9 +296,9 @@ class PseudoPanel:
     def tests(self, confidence: float) -> tuple[dict[tuple[int, int], GroupTests], dict[tuple[int, int], GroupTests]]:
         """Return the tests of equal groups by people alone and with judges, by editor and outcome."""
         values = np.stack([g.value for g in self.groups[1]])
-        alone = group_tests(self.crossed[0], self.factor, confidence)
+        human = group_tests(self.crossed[0], self.factor, confidence)
         both = group_tests(self.crossed[0], self.factor, confidence, self.ratio, values)
-        return alone, {
+        return human, {
             place: replace(test, rates=tuple(min(max(rate, 0.0), 1.0) for rate in test.rates))
             for place, test in both.items()
         }

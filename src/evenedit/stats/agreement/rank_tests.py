@@ -202,6 +202,6 @@ def _adjusted(evidence: Overlap, rows: Sequence[Agreement]) -> Iterator[Agreemen
     adjusted = {
         id(row): evidence.with_note(row, f"Holm over {len(family)} axes", p_adjusted=p)
         for family in families.values()
-        for row, p in zip(family, holm([row.p or 0.0 for row in family]), strict=True)
+        for row, p in zip(family, holm([row.p for row in family]), strict=True)
     }
     yield from (adjusted.get(id(row), row) for row in rows)
