@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from evenedit.config.primary import primary_problems
 from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
@@ -34,6 +35,7 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _editor_problems(file)
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
+    yield from primary_problems(file, factors_of(file))
     yield from _retention_problems(file)
     yield from _language_problems(file)
     yield from _questionnaire_problems(file)

@@ -193,8 +193,12 @@ class StudyFile:
         body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         if not body["factors"]:  # a table that came later does not rename the studies that leave it out
             del body["factors"]
+        if self.sections.findings.reliability == FindingsSection().reliability:
+            del body["findings"]["reliability"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        if body["primary"] is None:
+            del body["primary"]
         for name in ("rubric", "judge_prompt", "cannot_tell"):
             if not body["study"][name]:
                 del body["study"][name]

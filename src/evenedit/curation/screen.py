@@ -120,7 +120,8 @@ def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> li
         tables.append((factor.name, tuple(groups)))
     p = [inequality([g.n for g in groups], [g.passed["all"] for g in groups]) for _, groups in tables]
     return [
-        PassRates(name, groups, raw, adjusted) for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)
+        PassRates(name, groups, raw, adjusted or 0.0)
+        for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)
     ]
 
 

@@ -373,13 +373,20 @@ class Results:
             test.highest if test else None,
             test.lowest if test else None,
             test.p if test else None,
-            test.p_holm if test else None,
             e.n,
             e.missing,
             e.method,
-            test.p_editor if test else None,
             test.p_adjusted if test else None,
+            test.shrunken if test else None,
         )
+
+    def corrected(self, e: Estimate) -> PredictionPowered | None:
+        """Return the judges' estimate as corrected by people's ratings; None where people rated too little."""
+        place = (e.measure, e.experiment, e.condition, e.editor, dict(e.group))
+        for p in self.powered:
+            if p.enough and (p.measure, p.experiment, p.condition, p.editor, dict(p.group)) == place:
+                return p
+        return None
 
     def to_frame(self, name: str = "estimates") -> pd.DataFrame:
         """Return a list of `results.json` as a data frame: a column per field, and per factor for a group's labels.
