@@ -19,7 +19,7 @@ from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.instruments.face import SMALL_FACE_SIDE, Face, NoFace, find_face
 from evenedit.instruments.picture import Pixels
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
 """One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""

@@ -18,7 +18,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import Results
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 
 NORMAL = NormalDist()
 RULE = "no clear regression against the baseline"

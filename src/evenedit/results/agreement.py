@@ -110,3 +110,10 @@ class PredictionPowered:
     labelled: int
     """Edits people rated as well."""
     method: str
+    p: float | None = None
+    """Of a shift against 0, a one-sided rate against the tolerance, a contrast or gap against equal groups, not
+    adjusted; None where nothing is tested or nothing varies."""
+    enough: bool = False
+    """Whether people rated enough for a finding to rest on them."""
+    reason: str = ""
+    """What is missing for that; empty where `enough`."""

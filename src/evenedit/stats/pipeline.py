@@ -8,14 +8,14 @@ import numpy as np
 
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, PredictionPowered, Results
+from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
-from evenedit.stats.agreement.prediction_powered import people_tests
+from evenedit.stats.agreement.prediction_powered import PeopleTests, people_tests
 from evenedit.stats.agreement.reliability import outcome_reliability
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
@@ -66,7 +66,7 @@ def analyse(
     parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
     parts.coverage = list(coverage(table))
     parts.coverage_tests = list(coverage_tests(table, rules))
-    people = people_tests(judged, answers(judged, rules), rules, facts.inclusion)
+    people = _people_tests(parts, scores, judged, rules, facts.inclusion)
     parts.powered = list(people.rows)
     parts.judge_errors = list(judge_errors(table, rules))
     parts.rater_rates = list(rater_rates(table, rules))
@@ -76,9 +76,7 @@ def analyse(
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge = independent()  # waits for the second process
     reliability = outcome_reliability(judged, rules)
-    add_findings(
-        FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules))
-    )
+    add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
     return parts.to_results(rules, facts, table.asks)
 
 
@@ -127,6 +125,18 @@ def _add_robustness(
     parts.multiverse = list(multiverse(table, rules, parts.tests))
     parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
     parts.languages = list(language_differences(scores, rules))
+
+
+def _people_tests(
+    parts: AnalysisParts, scores: Scores, judged: Scores, rules: AnalysisRules, inclusion: Mapping[str, float]
+) -> PeopleTests:
+    """Correct the judges' estimates by people; compute them again where reviewers settled scores."""
+    values = answers(judged, rules)
+    judges = parts
+    if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
+        judges = AnalysisParts(scores.table.factors)
+        _add_panels(judges, judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, judges.estimates, judges.contrasts)
 
 
 def counts(scores: Scores) -> dict[str, int]:

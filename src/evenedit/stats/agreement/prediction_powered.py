@@ -1,487 +1,612 @@
-"""Prediction-powered inference: judges on all edits, people on a sample, one estimate with a valid interval.
+"""Prediction-powered inference: judges on all edits, people on a sample, one estimate that is tested itself.
 
-People's mean over the sample, weighted by one over each case's chance of being chosen, is right but rests on few
-edits; the judges' mean rests on all edits but may be off. The difference between judges on all edits and judges on
-the sample shows how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
-Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance over faces, found for each group on its
-own, so judges that are of no use do no harm. Errors are clustered by face and prompt, since the edits of both are.
-Where the interval is wider than people's own by more than 2 %, or a share leaves 0 to 1, people's stands. Groups in
-which people never saw what is counted borrow from the others how alike labels are, so that they have intervals too.
+Every edit gets a pseudo-outcome (PPI++: Angelopoulos, Duchi and Zrnic 2023; the difference estimator of Särndal,
+Swensson and Wretman 1992): lambda f + (L / pi)(h - lambda f - c) + c, with f the judges' code, h the mean of people's
+codes, L whether people rated the edit and pi its inclusion probability, rescaled so that weights sum to the group's
+edits (Hájek). c is the weighted mean of h - lambda f over the group; it leaves the mean as it is and keeps the number
+of labels out of its variance. lambda is found per group in the other half of the faces (cross-fitting: Zrnic and
+Candès 2024), so judges that are of no use do no harm. Pseudo-outcomes go through the engine as any outcome.
+
+Tests of equal groups take the pooled variance of people alone times each group's own ratio of variances with judges to
+without: pooling the pseudo-outcomes alarms too often where judges are bad in one group only. Judges reduce the noise of
+single edits, not that of faces and prompts, so the variance is at least the pooled one of the pseudo-outcomes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome
-from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.rubric import CHANGES
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
-from evenedit.ratings.combine import applicable_questions, half_up
-from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.results.results import Contrast, PredictionPowered
-from evenedit.stats.disparity.gaps import gap_intervals
-from evenedit.stats.engine.design_effects import FAINT, shrink_design_effect
-from evenedit.stats.engine.estimates import NEGLIGIBLE
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
-from evenedit.stats.engine.panel import Axes, by_face
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
+from evenedit.protocol.measures import MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED
+from evenedit.ratings.table import Scores
+from evenedit.results.agreement import PredictionPowered
+from evenedit.results.finding import Reliability
+from evenedit.results.results import Contrast
+from evenedit.stats.agreement.outcomes import CountedOutcome, counted_outcomes, diagnosis_rows
+from evenedit.stats.agreement.reliability import alpha
+from evenedit.stats.engine.anom import GroupTests, group_tests
+from evenedit.stats.engine.crossed import CrossedPanel, GroupSums
+from evenedit.stats.engine.intervals import Interval
+from evenedit.stats.engine.measures import Answers
+from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Uncertainty, clustered_variance, difference, wilson_interval
+from evenedit.stats.engine.variance import (
+    NEGLIGIBLE,
+    Uncertainty,
+    Values,
+    difference,
+    effective_size,
+    korn_graubard,
+    share_p,
+)
 
-FEWEST = 5
-"""Faces that people must have rated before there is an estimate: of fewer, the variance over faces is a guess."""
-FEWEST_LABELS = 10
-"""Edits that they must have rated."""
-WIDER = 1.02
-"""An estimate from both whose interval is wider than this many times people's own is not taken: people's is."""
-DIGITS = 12
-"""Of people's mean: weights sum to 1 but for rounding, and people who always said yes have a share of 1."""
-GAP_DRAWS = 500
-"""Draws of a gap's noise; there are hundreds of gaps."""
-Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledSample:
-    """One measure of one set of edits: what judges say of all and people of some."""
-
-    judged: Values
-    labels: Values
-    """People's value; NaN where none rated the edit."""
-    weight: Values
-    """One over the chance of being in the sample."""
-    face: NDArray[np.int64]
-    prompt: NDArray[np.int64]
-
-    def only(self, rows: NDArray[np.bool_]) -> LabelledSample:
-        """Return the sample with a subset of the edits."""
-        return LabelledSample(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
-
-    @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """The edits that people rated."""
-        return ~np.isnan(self.labels)
-
-
-@dataclass(frozen=True)
-class PairedEstimates:
-    """Estimates from people alone and from people with judges, and what each edit adds to them."""
-
-    human: float
-    powered: float
-    human_influence: Values
-    influence: Values
-    sample: LabelledSample
-
-    @cached_property
-    def uncertainty(self) -> tuple[Uncertainty, Uncertainty]:
-        """Return the uncertainty of people over the sample, and of judges and people over all edits."""
-        s = self.sample
-        at = s.labelled
-        human = clustered_variance(self.human_influence[at], s.face[at], s.prompt[at])
-        # how people and judges differ is known from the labelled faces only, however many the judges saw
-        return human, Uncertainty(clustered_variance(self.influence, s.face, s.prompt).variance, human.freedom)
-
-
-def optimal_lambda(sample: LabelledSample) -> float:
-    """Return the lambda in [0, 1] with the least variance over faces."""
-    human, drift = (np.bincount(sample.face, weights=x) for x in _influences(sample))
-    spread = float(drift @ drift)
-    return float(np.clip(-(human @ drift) / spread, 0.0, 1.0)) if spread > 0 else 0.0
-
-
-def _influences(sample: LabelledSample) -> tuple[Values, Values]:
-    """Return each edit's influence on people's mean, and on the judges' mean of all edits minus that of the sample."""
-    at = sample.labelled
-    share = np.where(at, sample.weight, 0.0)
-    share = share / share.sum()
-    labels = np.where(at, sample.labels, 0.0)
-    human = share * (labels - share @ labels)
-    drift = (sample.judged - sample.judged.mean()) / len(at) - share * (sample.judged - share @ sample.judged)
-    return human, np.where(at, drift, (sample.judged - sample.judged.mean()) / len(at))
-
-
-def combine_labels(sample: LabelledSample, tuning: float) -> PairedEstimates:
-    """Return people's mean, and the same minus the share `tuning` of the judges' drift."""
-    at = sample.labelled
-    share = np.where(at, sample.weight, 0.0)
-    share = share / share.sum()
-    human = round(float(share @ np.where(at, sample.labels, 0.0)), DIGITS)
-    drift = float(sample.judged.mean() - share @ sample.judged)
-    human_influence, drift_influence = _influences(sample)
-    powered = round(human + tuning * drift, DIGITS)
-    return PairedEstimates(human, powered, human_influence, human_influence + tuning * drift_influence, sample)
-
-
-Ends = tuple[float, float] | tuple[None, None]
-NONE: Ends = (None, None)
+UNIT = 10**6
+"""Pseudo-outcomes are summed in millionths."""
+RIDGE = 0.5
+SMALLEST_RATIO = 0.05
+"""Judges are not taken to leave less than this part of the variance of people alone."""
+FEWEST_LABELS, FEWEST_FACES = 10, 5
+"""Labels, and faces they are of, below which there is no estimate."""
+LABELS, GROUP_LABELS, PAIRED_LABELS = 100, 15, 50
+"""Labels that a finding by people needs: in all, in each group, and by two people or more."""
+PEOPLE_ALPHA = 0.20
+"""The lower limit of people's own alpha must be above this."""
+POOLED = ""
+"""All editors, as an editor of the panel."""
+METHOD = "ppi++, cross-fitted, clustered by source x prompt"
+DIAGNOSIS = (Experiment.DIAGNOSIS.value, ConditionKind.BASELINE.value)
+Place = tuple[str, str | None, frozenset[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class PoweredEstimate:
-    """One estimate from people alone and from both."""
+class PeopleTest:
+    """A shift or one-sided rate over everybody, corrected by people's ratings."""
 
-    measure: str
-    group: Mapping[str, str]
-    human: float
-    human_ends: Ends
     value: float
-    ends: Ends
-    tuning: float
-    n: int
+    low: float | None
+    high: float | None
+    p: float | None
+    """Not adjusted; against 0, or against the tolerance for a one-sided rate."""
     labelled: int
-    reason: str = ""
-    """Why there is no estimate from both."""
-
-    def settled(self, share: bool) -> PoweredEstimate:
-        """Return people's estimate if the judges do not improve it; no interval if people's ratings do not vary."""
-        if self.human_ends == NONE:
-            return replace(self, ends=NONE, reason=self.reason or "none: no variation in what people said")
-        width, human_width = (float(high or 0.0) - float(low or 0.0) for low, high in (self.ends, self.human_ends))
-        outside = share and not 0 <= self.value <= 1
-        if self.ends == NONE or outside or width > WIDER * human_width:
-            return replace(self, value=self.human, ends=self.human_ends, tuning=0.0)
-        return self
+    enough: bool
+    reason: str
+    judge_value: float
 
 
-def prediction_powered_estimates(
+@dataclass(frozen=True, slots=True)
+class PeopleGap:
+    """The groups of a factor compared in one rate, corrected by people's ratings."""
+
+    tests: GroupTests
+    intervals: tuple[Interval | None, ...]
+    """By group of `tests`: the interval of its deviation from the groups' own variances, which keeps the asymmetry of
+    small shares; not simultaneous."""
+    labelled: int
+    labels: Mapping[str, int]
+    """By group."""
+    enough: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleTests:
+    """What people's ratings make of the judges' estimates of the diagnosis."""
+
+    rows: tuple[PredictionPowered, ...] = ()
+    gaps: Mapping[tuple[str, str | None, str], PeopleGap] | None = None
+
+    def shift(self, measure: str, editor: str) -> PeopleTest | None:
+        """Return the test of a measure over everybody; None where people rated too little for an estimate."""
+        for p in self.rows:
+            if (p.measure, p.editor) == (measure, editor) and not p.group and p.value is not None:
+                return PeopleTest(p.value, p.low, p.high, p.p, p.labelled, p.enough, p.reason, p.judge)
+        return None
+
+    def gap(self, rate: str, editor: str | None, factor: str) -> PeopleGap | None:
+        """Return the test of a rate over the groups of a factor; None where a group has too few labels for one."""
+        return (self.gaps or {}).get((rate.removeprefix("rate."), editor, factor))
+
+
+def pseudo_outcome(
+    judged: Values, labels: Values, chance: Values, stratum: NDArray[np.int64], half: NDArray[np.int64], ridge: float
+) -> tuple[Values, Values]:
+    """Return the pseudo-outcome of each edit, NaN without a judge's code or label in its stratum, and lambda [stratum].
+
+    An infinite ridge gives people alone.
+    """
+    strata = int(stratum.max(initial=-1)) + 1
+    rated = ~np.isnan(labels) & ~np.isnan(judged)
+    f, h = np.nan_to_num(judged), np.nan_to_num(labels)
+
+    def sums(x: NDArray[np.generic], at: NDArray[np.int64], size: int) -> Values:
+        return np.bincount(at, weights=x, minlength=size)
+
+    fold = 2 * stratum + half
+    n, total_f, total_h, ff, hf = (sums(x * rated, fold, 2 * strata) for x in (np.ones_like(f), f, h, f * f, h * f))
+    size = np.maximum(n, 1.0)
+    fitted = np.clip((hf - total_h * total_f / size) / (ff - total_f**2 / size + ridge), 0.0, 1.0)
+    tuning = fitted.reshape(-1, 2)[:, ::-1].ravel()[fold]
+    edits = sums(~np.isnan(judged), stratum, strata)
+    weight = np.where(rated, 1 / chance, 0.0)
+    all_weights = sums(weight, stratum, strata)
+    weight = weight * (edits / np.where(all_weights > 0, all_weights, np.inf))[stratum]
+    rest = h - tuning * f
+    centre = (sums(weight * rest, stratum, strata) / np.maximum(edits, 1.0))[stratum]
+    psi = tuning * f + weight * (rest - centre) + centre
+    exists = ~np.isnan(judged) & (all_weights > 0)[stratum]
+    return np.where(exists, psi, np.nan), fitted.reshape(-1, 2).mean(axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledEdits:
+    """Judges' and people's codes of edits; every edit stands for its editor and for all editors."""
+
+    edits: pd.DataFrame
+    axes: Axes
+    editors: tuple[str, ...]
+    editor_at: NDArray[np.int64]
+    outcomes: tuple[CountedOutcome, ...]
+    judged: Values
+    """[edit, outcome]; NaN where missing."""
+    labels: Values
+    """[edit, outcome]: the mean of people's codes; NaN where none rated it."""
+    chance: Values
+    """Inclusion probabilities."""
+    weighted: bool
+    """Whether they are known."""
+    agreement: Sequence[Sequence[Reliability]]
+    """[editor][outcome]: people's own alpha."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedGroups:
+    """A weighted mean of groups; arrays are [editor, outcome]."""
+
+    value: Values
+    sure: Uncertainty
+    by_prompt: Values
+    labels: Values
+    pooled_size: Values
+    """Independent rows that a share of 0 or 1 rests on."""
+
+    def size(self, row: int, at: int, confidence: float) -> float:
+        """Return the number of independent rows that a share rests on."""
+        value, labels = self.share(row, at), float(self.labels[row, at])
+        if value in (0.0, 1.0):
+            return float(np.clip(self.pooled_size[row, at], 1.0, max(labels, 1.0)))
+        return effective_size(value, float(self.sure.variance[row, at]), float(self.sure.freedom[row, at]), labels,
+                              confidence)  # fmt: skip
+
+    def share(self, row: int, at: int) -> float:
+        """Return the value as a share."""
+        return min(max(float(self.value[row, at]), 0.0), 1.0)
+
+    def ends(self, row: int, at: int, outcome: CountedOutcome, confidence: float) -> Interval | None:
+        """Return the interval; None where people's answers do not vary."""
+        if outcome.is_share:
+            return korn_graubard(self.share(row, at), self.size(row, at, confidence), confidence)
+        if not self.sure.variance[row, at] > NEGLIGIBLE:
+            return None
+        value, reach = float(self.value[row, at]), float(self.sure.half_width(confidence)[row, at])
+        low, high = (-1.0, 1.0) if outcome.is_shift else (1.0, 5.0)
+        return max(value - reach, low), min(value + reach, high)
+
+
+class PowerScope:
+    """Pseudo-outcomes with weights and lambda by the groups of one factor, or for everybody."""
+
+    def __init__(self, sample: LabelledEdits, factor: str | None) -> None:
+        axes = sample.axes
+        self.sample, self.factor = sample, factor
+        self.levels: tuple[str, ...] = axes.levels[factor] if factor else ("",)
+        label = axes.labels[factor] if factor else np.full(len(axes.clusters), "")
+        code = np.array([self.levels.index(x) if x in self.levels else -1 for x in label], dtype=np.int64)
+        half = sum((np.cumsum(code == g) * (code == g) for g in range(len(self.levels))), np.zeros_like(code)) % 2
+        group, shape = code[axes.cluster_at], (len(self.levels), len(sample.editors), len(sample.outcomes))
+        inside = group >= 0
+        stratum = np.where(inside, group, 0) * len(sample.editors) + sample.editor_at
+        self.labels, self.faces, self.tuning, ratio = (np.zeros(shape) for _ in range(4))
+        columns: list[dict[str, NDArray[np.int64]]] = [{}, {}]
+        for at in range(len(sample.outcomes)):
+            judged = np.where(inside, sample.judged[:, at], np.nan)
+            rated = ~np.isnan(judged) & ~np.isnan(sample.labels[:, at])
+            several = np.unique(np.stack([stratum, axes.cluster_at])[:, rated], axis=1)[0]
+            self.labels[:, :, at], self.faces[:, :, at] = (
+                np.bincount(x, minlength=shape[0] * shape[1]).reshape(shape[:2]) for x in (stratum[rated], several)
+            )
+            spread = []
+            for way, ridge in enumerate((RIDGE, np.inf)):
+                psi, tuning = pseudo_outcome(
+                    judged, sample.labels[:, at], sample.chance, stratum, half[axes.cluster_at], ridge
+                )
+                if way == 0:
+                    self.tuning[:, :, at].flat[: len(tuning)] = tuning
+                known = ~np.isnan(psi)
+                columns[way] |= {
+                    f"psi.{at}": np.rint(np.nan_to_num(psi) * UNIT).astype(np.int64),
+                    f"n.{at}": known.astype(np.int64),
+                }
+                n, total, squares = (
+                    np.bincount(stratum[known], weights=x[known], minlength=shape[0] * shape[1])
+                    for x in (np.ones_like(psi), psi, psi**2)
+                )
+                spread.append(squares / np.maximum(n, 1) - (total / np.maximum(n, 1)) ** 2)
+            part = np.divide(spread[0], spread[1], out=np.ones_like(spread[0]), where=spread[1] > NEGLIGIBLE)
+            ratio[:, :, at] = np.clip(part, SMALLEST_RATIO, 1.0).reshape(shape[:2])
+        self.powered, self.human = (CrossedPanel(self._panel(c)) for c in columns)
+        self.groups, self.human_groups = (
+            [c.of({factor: level}) for level in self.levels] if factor else [c.everybody]
+            for c in (self.powered, self.human)
+        )
+        self.counts = np.stack([g.count for g in self.groups])[:, :-1]
+        if factor:
+            self.ratio = ratio * self._floor(ratio, factor)
+
+    def _panel(self, columns: Mapping[str, NDArray[np.int64]]) -> Panel:
+        sample = self.sample
+        measures = [
+            RatioMeasure(o.measure, f"psi.{at}", f"n.{at}", f"n.{at}", unit=UNIT) for at, o in enumerate(sample.outcomes)
+        ]
+        experiment, condition = DIAGNOSIS
+        return build_panel(
+            sample.edits, sample.axes, columns, measures, experiment=experiment, condition=condition
+        )
+
+    def _floor(self, ratio: Values, factor: str) -> Values:
+        """Return what variances are to be multiplied by so that they are at least the pooled ones."""
+        scale = [np.sqrt(self._padded(r)) for r in ratio]
+        least = self.powered.pooled((factor,)).of([1.0] * len(scale)).variance[:-1]
+        people = self.human.pooled((factor,)).of(scale).variance[:-1]
+        return np.maximum(np.divide(least, people, out=np.ones_like(least), where=people > NEGLIGIBLE), 1.0)
+
+    @staticmethod
+    def _padded(x: Values) -> Values:
+        """Return [editor, outcome] with a row for the panel's sum over editors, which nothing reads."""
+        return np.concatenate([x, np.ones((1, x.shape[1]))])
+
+    def weighted(self, weights: Sequence[Values], people: bool) -> WeightedGroups:
+        """Return a weighted mean of groups from people alone or with judges; weights are [editor, outcome]."""
+        crossed, groups = (self.human, self.human_groups) if people else (self.powered, self.groups)
+        padded = [self._padded(w) for w in weights]
+        used = [w != 0 for w in weights]
+        sure = crossed.uncertainty(groups, padded)
+        labels, faces = (
+            np.sum([np.where(u, x, 0) for u, x in zip(used, of, strict=True)], axis=0) for of in (self.labels, self.faces)
+        )
+        size = faces
+        if self.factor:
+            pooled = self.human.pooled((self.factor,))
+            inside, variance = (pooled.rate * (1 - pooled.rate))[:-1], pooled.of(padded).variance[:-1]
+            size = np.divide(inside, variance, out=faces.copy(), where=(inside > 0) & (variance > NEGLIGIBLE))
+        return WeightedGroups(
+            value=np.sum([w * np.nan_to_num(g.value[:-1]) for w, g in zip(weights, groups, strict=True)], axis=0),
+            sure=Uncertainty(sure.variance[:-1], np.clip(sure.freedom[:-1], 1.0, np.maximum(faces - 1, 1.0))),
+            by_prompt=np.sum([w * _prompts(g) for w, g in zip(weights, groups, strict=True)], axis=0),
+            labels=labels,
+            pooled_size=size,
+        )
+
+    def single(self, group: int, people: bool) -> WeightedGroups:
+        """Return one group."""
+        shape = self.labels.shape
+        return self.weighted([np.full(shape[1:], float(g == group)) for g in range(shape[0])], people)
+
+    def rest(self, group: int, equal: bool) -> Values:
+        """Return the weights of all other groups by their edits, or each group alike."""
+        size = (self.counts > 0).astype(np.float64) if equal else self.counts.copy()
+        size[group] = 0.0
+        return np.asarray(size / np.maximum(size.sum(axis=0), 1.0))
+
+    def p(self, group: int) -> Values:
+        """Return p of a group being equal to all others by their edits."""
+        weights = -self.rest(group, equal=False)
+        weights[group] = 1.0
+        value = self.weighted(list(weights), people=False).value
+        scale = [self._padded(w * np.sqrt(r)) for w, r in zip(weights, self.ratio, strict=True)]
+        sure = self.human.pooled((self.factor or "",)).of(scale)
+        return Uncertainty(sure.variance[:-1], sure.freedom[:-1]).p(value)
+
+    def tests(self, confidence: float, people: bool) -> dict[tuple[int, int], GroupTests]:
+        """Return the tests of equal groups from people alone or with judges, by editor and outcome."""
+        if people:
+            return group_tests(self.human, self.factor or "", confidence)
+        padded = np.stack([self._padded(r) for r in self.ratio])
+        values = np.stack([g.value for g in self.groups])
+        tests = group_tests(self.human, self.factor or "", confidence, padded, values)
+        return {place: replace(t, rates=tuple(min(max(r, 0.0), 1.0) for r in t.rates)) for place, t in tests.items()}
+
+
+def _prompts(group: GroupSums) -> Values:
+    """Return the influence of each prompt, so that products of two groups sum to their covariance."""
+    several = np.maximum(group.prompts[:-1], 2.0)
+    return np.asarray(group.by_prompt[:, :-1] * np.sqrt(several / (several - 1)))
+
+
+def _mover(first: WeightedGroups, second: WeightedGroups, row: int, at: int, ends: Sequence[Interval]) -> Interval:
+    """Return the interval of a difference of shares; the two are alike as far as they share prompts."""
+    spread = float(np.sqrt(first.sure.variance[row, at] * second.sure.variance[row, at]))
+    shared = float(first.by_prompt[:, row, at] @ second.by_prompt[:, row, at])
+    correlation = float(np.clip(shared / spread, -1.0, 1.0)) if spread > NEGLIGIBLE else 0.0
+    return difference(first.share(row, at), second.share(row, at), (ends[0], ends[1]), correlation)
+
+
+class Estimated(NamedTuple):
+    """An estimate with its interval."""
+
+    value: float
+    ends: Interval | None
+
+
+def labelled_edits(
+    scores: Scores, scored: Answers, rules: AnalysisRules, inclusion: Mapping[str, float]
+) -> LabelledEdits | None:
+    """Return the codes of judges and people of the diagnosis; None without people's ratings."""
+    rows = diagnosis_rows(scores)
+    people = scores.table.of_kind(Kind.HUMAN)
+    if not people or not (scores.table.values[people][:, rows] > 0).any():
+        return None
+    selected = scores.edits.iloc[rows]
+    chance = np.array([inclusion.get(r, np.nan) for r in selected["request_id"]])
+    ensemble, answered = scored.rows(rows), scores.table.values[people][:, rows]
+    outcomes, judged, labels, codes = [], [], [], []
+    for outcome, applies in counted_outcomes(scores, rules, rows, means=True):
+        if outcome.is_shift:  # prompts that ask for the change, and accuracy against a target age, do not count
+            values = scores.judged[:, rows] if outcome.below else scores.values[rows][None]
+        else:
+            values, applies = ensemble.values[None], applies | ensemble.of(outcome.question)[1].astype(np.bool_)
+        by_person = np.where(applies, outcome.codes(answered), np.nan)
+        of_people = _mean(by_person)
+        if inclusion:
+            of_people = np.where(np.isnan(chance), np.nan, of_people)
+        of_judges = np.where(applies, _mean(outcome.codes(values)), np.nan)
+        if not np.isnan(of_people + of_judges).all():
+            outcomes.append(outcome)
+            judged.append(of_judges)
+            labels.append(of_people)
+            codes.append(by_person)
+    if not outcomes:
+        return None
+    edits = pd.concat([selected, selected.assign(editor=POOLED)])
+    editor_at, editors = pd.factorize(edits["editor"], sort=True)
+    by_person_and_outcome = np.tile(np.stack(codes, axis=-1), (1, 2, 1))
+    face = edits["source_id"].to_numpy(dtype=str)
+    return LabelledEdits(
+        edits=edits,
+        axes=by_face(edits, scores.table.factors),
+        editors=tuple(str(e) for e in editors),
+        editor_at=editor_at.astype(np.int64),
+        outcomes=tuple(outcomes),
+        judged=np.tile(np.stack(judged, axis=1), (2, 1)),
+        labels=np.tile(np.stack(labels, axis=1), (2, 1)),
+        chance=np.tile(np.where(np.isnan(chance), 1.0, chance), 2),
+        weighted=bool(inclusion),
+        agreement=[
+            alpha(by_person_and_outcome[:, editor_at == e], face[editor_at == e], rules.confidence)
+            for e in range(len(editors))
+        ],
+    )
+
+
+def _mean(codes: Values) -> Values:
+    """Return the mean over raters [rater, edit]; NaN where none answered."""
+    known = ~np.isnan(codes)
+    n = known.sum(axis=0)
+    return np.where(n > 0, np.where(known, codes, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)
+
+
+def people_tests(
     scores: Scores,
     scored: Answers,
     rules: AnalysisRules,
     inclusion: Mapping[str, float],
     estimates: Iterable[Estimate],
     contrasts: Iterable[Contrast],
-) -> Iterator[PredictionPowered]:
-    """Yield diagnosis estimates by judges, by people and combined, for each editor and pooled."""
-    edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    rows = np.flatnonzero((chosen & (edits["outcome"] == Outcome.EDITED)).to_numpy())
-    people = scores.table.of_kind(Kind.HUMAN)
-    if not len(rows) or not people:
-        return
-    people_values = scores.table.values[people][:, rows]
-    chance = np.array([inclusion.get(r, np.nan) for r in edits["request_id"].iloc[rows]])
-    weighted = bool(inclusion)
-    selected = edits.iloc[rows]
-    axes = by_face(selected, scores.table.factors)
-    editor = selected["editor"].to_numpy(dtype=str)
-    editors = [str(name) for name in np.unique(editor)]
-    judge: dict[tuple[str, str | None, str], tuple[float, float | None, float | None]] = {}
-    for e in estimates:
-        if (e.experiment, e.condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE) and e.value is not None:
-            judge[e.measure, e.editor, _key(e.group)] = e.value, e.low, e.high
-    for c in contrasts:
-        if (c.experiment, c.condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE):
-            judge[c.measure.replace("rate.", "contrast.", 1), c.editor, _key(c.group)] = c.value, c.low, c.high
-    how = "inclusion weights" if weighted else "equal weights: no inclusion probabilities are known"
-    for measure, judged, labels in (
-        *_measures(scored.rows(rows), people_values, rules),
-        *_shifts(scores, rows, people_values, rules),
-    ):
-        known = labels if not weighted else np.where(np.isnan(chance), np.nan, labels)
-        weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
-        sample = LabelledSample(judged, known, weight, axes.cluster_at, axes.prompt_at)
-        for name in [*editors, None]:
-            members = ~np.isnan(judged) & ((editor == name) if name is not None else True)
-            for row in _three_ways(sample.only(members), axes, measure, rules):
-                judge_estimate = judge.get((row.measure, name, _key(row.group)))
-                if judge_estimate is not None:
-                    yield PredictionPowered(
-                        measure=row.measure,
-                        experiment="diagnosis",
-                        condition=ConditionKind.BASELINE,
-                        editor=name,
-                        group=row.group,
-                        judge=judge_estimate[0],
-                        judge_low=judge_estimate[1],
-                        judge_high=judge_estimate[2],
-                        human=row.human,
-                        human_low=row.human_ends[0],
-                        human_high=row.human_ends[1],
-                        value=None if row.reason else row.value,
-                        low=row.ends[0],
-                        high=row.ends[1],
-                        tuning=None if row.reason else row.tuning,
-                        n=row.n,
-                        labelled=row.labelled,
-                        method=row.reason or f"ppi++, {how}, clustered by source x prompt",
-                    )
+) -> PeopleTests:
+    """Correct the judges' estimates of the diagnosis by people's ratings, and test them, for each editor and pooled.
 
-
-def _key(group: Mapping[str, str]) -> str:
-    return "&".join(f"{k}={v}" for k, v in sorted(group.items()))
-
-
-def _measures(
-    scored: Answers, people_values: NDArray[np.int8], rules: AnalysisRules
-) -> Iterator[tuple[str, Values, Values]]:
-    """Yield each mean and rate with the ensemble's value of every edit and people's mean; NaN where missing."""
-    for question in AXIS_QUESTIONS:
-        value, applies = scored.of(question)
-        answers = people_values[:, :, QUESTION_IDS.index(question)]
-        total, count = answers.sum(axis=0, dtype=np.int64), (answers > 0).sum(axis=0, dtype=np.int64)
-        rated = (applies > 0) & (count > 0)
-        if not (rated & (value > 0)).any():
-            continue
-        unscored = value == 0
-        mean = np.where(rated, total / np.maximum(count, 1), np.nan)
-        yield Measure.mean(question), np.where(unscored, np.nan, value.astype(np.float64)), mean
-        rounded = half_up(total, count).astype(np.int64)
-        for (name, judged), (_, labels) in zip(
-            met_rates(value, question, rules.rates), met_rates(rounded, question, rules.rates), strict=True
-        ):
-            yield Measure.rate(name), np.where(unscored, np.nan, judged), np.where(rated, labels, np.nan)
-
-
-def _shifts(
-    scores: Scores, rows: NDArray[np.intp], people_values: NDArray[np.int8], rules: AnalysisRules
-) -> Iterator[tuple[str, Values, Values]]:
-    """Yield the same for each shift, over the prompts that do not ask for it; see `add_shift_measure`."""
-    applies = applicable_questions(scores.table)[rows]
-    for question in CHANGES:
-        at = QUESTION_IDS.index(question)
-        unasked = ~scores.table.asked_for(question)[rows]
-        included = applies[:, at] & unasked
-        value, answers = scores.values[rows, at].astype(np.int64), people_values[:, :, at]
-        total, count = answers.sum(axis=0, dtype=np.int64), (answers > 0).sum(axis=0, dtype=np.int64)
-        rated, judged = included & (count > 0), included & (value > 0)
-        if not (rated & judged).any() or (question not in TWO_SIDED and (applies[:, at] <= unasked).all()):
-            continue
-        met, met_by_people = (
-            dict(met_rates(x, question, rules.rates)) for x in (value, half_up(total, count).astype(np.int64))
-        )
-        sides = [TWO_SIDED[question]] if question in TWO_SIDED else [(r, None) for r in met if r in ONE_SIDED]
-        for above, below in sides:
-            moves = [x[above] - (0 if below is None else x[below]) for x in (met, met_by_people)]
-            name = Measure.shift(above if below is None else question)
-            yield name, np.where(judged, moves[0], np.nan), np.where(rated, moves[1], np.nan)
-
-
-def _is_share(measure: str) -> bool:
-    """Return whether a measure lies between 0 and 1."""
-    name = Measure(measure)
-    return name.kind == MeasureKind.RATE or (name.kind == MeasureKind.SHIFT and name.name in ONE_SIDED)
-
-
-def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
-    """Yield the estimates of everybody, of every group and, for rates, of every contrast and gap."""
-    is_rate, is_share = Measure(measure).kind == MeasureKind.RATE, _is_share(measure)
-    if not sample.labelled.any():
-        return
-    if not _enough(sample):
-        yield _too_few(sample, measure, {})
-        return
-    overall = combine_labels(sample, optimal_lambda(sample))
-    yield _to_record(overall, measure, {}, optimal_lambda(sample), rules, _pulls([overall], rules)[0]).settled(is_share)
-    for factor, levels in axes.levels.items():
-        label = axes.labels[factor][sample.face]
-        groups = {level: label == level for level in levels}
-        members = {level: sample.only(at) for level, at in groups.items()}
-        tuning = {level: optimal_lambda(subset) for level, subset in members.items() if _enough(subset)}
-        parts = {level: combine_labels(members[level], share) for level, share in tuning.items()}
-        pulls = dict(zip(parts, _pulls(list(parts.values()), rules) if is_share else [], strict=False))
-        for level, subset in members.items():
-            if level in parts:
-                row = _to_record(parts[level], measure, {factor: level}, tuning[level], rules, pulls.get(level))
-                yield row.settled(is_share)
-            elif subset.labelled.any():
-                yield _too_few(subset, measure, {factor: level})
-        if not is_rate or len(levels) < 2 or len(parts) < len(levels):
-            continue
-        by_level = {}
-        for level, at in groups.items():
-            others = sample.only(~at)
-            rest = combine_labels(others, optimal_lambda(others))
-            row = _contrast(parts[level], rest, tuning[level], rules, pulls[level]).settled(False)
-            by_level[level] = replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
-        yield from by_level.values()
-        share = float(np.mean(list(tuning.values())))
-        if len(levels) == 2:
-            row = _of_two(list(parts.values()), by_level[levels[0]], share)
-        else:
-            row = _gap(list(parts.values()), share, rules, list(pulls.values()))
-        yield replace(row.settled(True), measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
-
-
-def _of_two(parts: Sequence[PairedEstimates], contrast: PoweredEstimate, tuning: float) -> PoweredEstimate:
-    """Return the gap of two groups: the absolute difference, with an interval that accounts for shared prompts."""
-    return replace(
-        contrast,
-        human=abs(contrast.human),
-        human_ends=_size(contrast.human_ends),
-        value=abs(contrast.value),
-        ends=_size(contrast.ends),
-        tuning=0.0 if contrast.ends == contrast.human_ends else tuning,  # 0 where people's own numbers stand
-        n=sum(len(b.sample.face) for b in parts),
-        labelled=sum(int(b.sample.labelled.sum()) for b in parts),
-    )
-
-
-def _size(ends: Ends) -> Ends:
-    """Return the interval of the absolute difference."""
-    low, high = ends
-    if low is None or high is None:
-        return NONE
-    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-
-
-def _enough(sample: LabelledSample) -> bool:
-    labelled = sample.labelled
-    return int(labelled.sum()) >= FEWEST_LABELS and len(np.unique(sample.face[labelled])) >= FEWEST
-
-
-def _too_few(sample: LabelledSample, measure: str, group: Mapping[str, str]) -> PoweredEstimate:
-    """Return people's mean of few labels and the reason why there is no interval."""
-    both, labels = combine_labels(sample, 0.0), int(sample.labelled.sum())
-    faces = len(np.unique(sample.face[sample.labelled]))
-    reason = f"none: people rated {labels} edits of {faces} faces; {FEWEST_LABELS} edits of {FEWEST} faces are needed"
-    return PoweredEstimate(measure, group, both.human, NONE, both.human, NONE, 0.0, len(sample.face), labels, reason)
-
-
-class ShareDesignEffects(NamedTuple):
-    """How alike the labels of a share are, as Wilson's interval takes it: their design effect times t²."""
-
-    human: float
-    powered: float
-
-
-def _pulls(groups: Sequence[PairedEstimates], rules: AnalysisRules) -> list[ShareDesignEffects]:
-    """Return the design effect of each group's share; groups of few events borrow from the others.
-
-    People who never, or always, said yes show no variance: without other groups, faces are then the units.
+    `inclusion` has the probability of each request to be rated by people; empty if it is not known. `estimates` (with
+    gaps) and `contrasts` are the judges' own; only these are corrected.
     """
-    least = float(ndtri(0.5 + rules.confidence / 2)) ** 2
-    sizes = [float(both.sample.labelled.sum()) for both in groups]
-    events = [size * max(both.human * (1 - both.human), 0.0) for size, both in zip(sizes, groups, strict=True)]
-    separate = [_own_pulls(both, size, rules) for both, size in zip(groups, sizes, strict=True)]
-    effects = []
-    for at, both in enumerate(groups):
-        as_faces = max(least, least * sizes[at] / len(np.unique(both.sample.face[both.sample.labelled])))
-        others = [k for k in range(len(groups)) if k != at and events[k] > NEGLIGIBLE]
-        if not others and events[at] > NEGLIGIBLE:
-            effects.append(separate[at])
-            continue
-        seen = sum(events[k] for k in others)
-        borrowed = (sum(events[k] * separate[k].human for k in others) + FAINT * as_faces) / (seen + FAINT)
-        borrowed = min(max(borrowed, least), as_faces)
-        effects.append(
-            ShareDesignEffects(
-                *(
-                    float(shrink_design_effect(np.array(x), np.array(borrowed), np.array(events[at])))
-                    for x in separate[at]
+    sample = labelled_edits(scores, scored, rules, inclusion)
+    if sample is None:
+        return PeopleTests()
+    judge: dict[Place, tuple[float, float | None, float | None]] = {}
+    for e in estimates:
+        if (e.experiment, e.condition) == DIAGNOSIS and e.value is not None:
+            judge[e.measure, e.editor, frozenset(e.group.items())] = e.value, e.low, e.high
+    for c in contrasts:
+        if (c.experiment, c.condition) == DIAGNOSIS:
+            measure = c.measure.replace("rate.", "contrast.", 1)
+            judge[measure, c.editor, frozenset(c.group.items())] = c.value, c.low, c.high
+    overall = PowerScope(sample, None)
+    correction = _Correction(sample, rules, judge, overall)
+    rows = list(correction.group_rows(overall))
+    outcomes = [o.measure for o in sample.outcomes]
+    gaps: dict[tuple[str, str | None, str], PeopleGap] = {}
+    for factor, levels in sample.axes.levels.items():
+        scope = PowerScope(sample, factor)
+        rows += correction.group_rows(scope)
+        if len(levels) > 1:
+            rows += correction.contrast_rows(scope)
+            tested = correction.gaps(scope)
+            rows += correction.gap_rows(scope, tested)
+            gaps |= {(outcomes[at].name, sample.editors[e] or None, factor): gap for (e, at), gap in tested.items()}
+    return PeopleTests(tuple(rows), gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Correction:
+    """Rows and tests of corrected estimates."""
+
+    sample: LabelledEdits
+    rules: AnalysisRules
+    judge: Mapping[Place, tuple[float, float | None, float | None]]
+    overall: PowerScope
+
+    def lack(self, scope: PowerScope, e: int, at: int, groups: Sequence[int]) -> str:
+        """Return what is missing for a finding by people that compares these groups; empty if nothing is."""
+        labels = int(self.overall.labels[0, e, at])
+        if labels < LABELS:
+            return f"{labels} labels; at least {LABELS} are needed"
+        for g in groups if scope.factor else ():
+            n, faces = int(scope.labels[g, e, at]), int(scope.faces[g, e, at])
+            if n < GROUP_LABELS or faces < FEWEST_FACES:
+                return (
+                    f"{n} labels of {faces} faces for {scope.levels[g]}; at least {GROUP_LABELS} of {FEWEST_FACES} "
+                    "faces are needed"
                 )
+        if not self.sample.weighted:
+            return "the probability of each edit to be rated by people is not known"
+        a = self.sample.agreement[e][at]
+        if a.n < PAIRED_LABELS:
+            return f"{a.n} edits rated by two people; at least {PAIRED_LABELS} are needed"
+        if a.value is None or a.low is None:
+            return "the agreement between people is not defined: their answers do not vary enough"
+        if a.low <= PEOPLE_ALPHA:
+            return f"people agree too little: alpha {a.value:.2f}, lower limit {a.low:.2f}, not above {PEOPLE_ALPHA:.2f}"
+        return ""
+
+    def group_rows(self, scope: PowerScope) -> Iterator[PredictionPowered]:
+        """Yield the estimates of every group of a scope."""
+        for g, level in enumerate(scope.levels):
+            human, powered = (scope.single(g, people) for people in (True, False))
+            group = {scope.factor: level} if scope.factor else {}
+            for e, at in np.ndindex(*scope.counts.shape[1:]):
+                labels, faces = int(scope.labels[g, e, at]), int(scope.faces[g, e, at])
+                if not labels:
+                    continue
+                few = ""
+                if labels < FEWEST_LABELS or faces < FEWEST_FACES:
+                    few = (
+                        f"none: people rated {labels} edits of {faces} faces; {FEWEST_LABELS} edits of {FEWEST_FACES} "
+                        "faces are needed"
+                    )
+                p = None if scope.factor or few else self.shift_p(powered, e, at)
+                both = [self.estimated(x, e, at, bool(few)) for x in (human, powered)]
+                yield from self.row(scope, e, at, MeasureKind(self.kind(at)), group, both, [g], p, few)
+
+    def kind(self, at: int) -> str:
+        """Return the kind of an outcome's measure."""
+        return self.sample.outcomes[at].measure.kind
+
+    def estimated(self, x: WeightedGroups, e: int, at: int, few: bool) -> Estimated:
+        """Return the value and the interval of a mean of groups."""
+        outcome = self.sample.outcomes[at]
+        value = x.share(e, at) if outcome.is_share else float(x.value[e, at])
+        return Estimated(value, None if few else x.ends(e, at, outcome, self.rules.confidence))
+
+    def shift_p(self, x: WeightedGroups, e: int, at: int) -> float | None:
+        """Return p of a shift against 0, or of a one-sided share against the tolerance."""
+        outcome = self.sample.outcomes[at]
+        if outcome.is_share:
+            tolerated = self.rules.tolerance
+            size = x.size(e, at, self.rules.confidence)
+            return share_p(x.share(e, at), size, tolerated, False) if outcome.measure.name in ONE_SIDED else None
+        p = float(Uncertainty(x.sure.variance[e, at], x.sure.freedom[e, at]).p(x.value[e, at]))
+        return None if np.isnan(p) or not outcome.is_shift else p
+
+    def differences(self, scope: PowerScope, group: int, equal: bool) -> Iterator[tuple[int, int, list[Estimated]]]:
+        """Yield, by editor and rate, a group minus the others from people alone and with judges."""
+        rest = list(scope.rest(group, equal))
+        sides = [(scope.single(group, people), scope.weighted(rest, people)) for people in (True, False)]
+        few = ((scope.labels < FEWEST_LABELS) | (scope.faces < FEWEST_FACES)).any(axis=0)
+        for e, at in np.ndindex(*few.shape):
+            if self.kind(at) == MeasureKind.RATE and not few[e, at]:
+                both = []
+                for first, second in sides:
+                    ends = [korn_graubard(x.share(e, at), x.size(e, at, self.rules.confidence), self.rules.confidence)
+                            for x in (first, second)]  # fmt: skip
+                    value = first.share(e, at) - second.share(e, at)
+                    both.append(Estimated(value, _mover(first, second, e, at, ends)))
+                yield e, at, both
+
+    def contrast_rows(self, scope: PowerScope) -> Iterator[PredictionPowered]:
+        """Yield each group minus everybody else."""
+        for g, level in enumerate(scope.levels):
+            p = scope.p(g)
+            for e, at, both in self.differences(scope, g, equal=False):
+                known = None if np.isnan(p[e, at]) else float(p[e, at])
+                group = {scope.factor or "": level}
+                groups = range(len(scope.levels))
+                yield from self.row(scope, e, at, MeasureKind.CONTRAST, group, both, groups, known, "", [g])
+
+    def gaps(self, scope: PowerScope) -> dict[tuple[int, int], PeopleGap]:
+        """Return the tests of equal groups, by editor and rate."""
+        tests, k = scope.tests(self.rules.confidence, people=False), len(scope.levels)
+        part = 1.0 if k == 2 else 1 - 1 / k
+        ends: dict[tuple[int, int], list[Interval | None]] = {}
+        for g in range(k):
+            for e, at, (_, powered) in self.differences(scope, g, equal=True):
+                low, high = powered.ends or (0.0, 0.0)
+                ends.setdefault((e, at), []).append((part * low, part * high))
+        found_in = {}
+        for (e, at), intervals in ends.items():
+            labels = {level: int(n) for level, n in zip(scope.levels, scope.labels[:, e, at], strict=True)}
+            reason = self.lack(scope, e, at, range(k))
+            found_in[e, at] = PeopleGap(
+                tests[e, at], tuple(intervals), sum(labels.values()), labels, not reason, reason
             )
+        return found_in
+
+    def gap_rows(self, scope: PowerScope, gaps: Mapping[tuple[int, int], PeopleGap]) -> Iterator[PredictionPowered]:
+        """Yield the gap of every rate over the groups of a factor."""
+        human = scope.tests(self.rules.confidence, people=True)
+        for (e, at), gap in gaps.items():
+            both = [Estimated(t.gap, t.range_interval) for t in (human[e, at], gap.tests)]
+            group, groups = {scope.factor or "": "*"}, range(len(scope.levels))
+            yield from self.row(scope, e, at, MeasureKind.GAP, group, both, groups, gap.tests.smallest_p, "")
+
+    def row(
+        self,
+        scope: PowerScope,
+        e: int,
+        at: int,
+        kind: MeasureKind,
+        group: Mapping[str, str],
+        both: Sequence[Estimated],
+        compared: Sequence[int],
+        p: float | None,
+        few: str,
+        counted: Sequence[int] | None = None,
+    ) -> Iterator[PredictionPowered]:
+        """Yield the row of an estimate that the judges have too; labels of the groups `counted` are its labels."""
+        measure, editor = self.sample.outcomes[at].measure.to(kind), self.sample.editors[e] or None
+        judge = self.judge.get((measure, editor, frozenset(group.items())))
+        if judge is None:
+            return
+        members = list(compared if counted is None else counted)
+        human, powered = both
+        (human_low, human_high), (low, high) = (x.ends or (None, None) for x in both)
+        reason = self.lack(scope, e, at, compared)
+        weights = "inclusion weights" if self.sample.weighted else "equal weights: no inclusion probabilities are known"
+        varies = powered.ends is not None
+        yield PredictionPowered(
+            measure=measure,
+            experiment=DIAGNOSIS[0],
+            condition=DIAGNOSIS[1],
+            editor=editor,
+            group=dict(group),
+            judge=judge[0],
+            judge_low=judge[1],
+            judge_high=judge[2],
+            human=human.value,
+            human_low=human_low,
+            human_high=human_high,
+            value=None if few else powered.value,
+            low=low,
+            high=high,
+            tuning=None if few else float(scope.tuning[members, e, at].mean()),
+            n=int(scope.counts[members, e, at].sum()),
+            labelled=int(scope.labels[members, e, at].sum()),
+            method=few or (f"{METHOD}, {weights}" if varies else "none: no variation in what people said"),
+            p=p,
+            enough=not reason,
+            reason=reason,
         )
-    return effects
-
-
-def _own_pulls(both: PairedEstimates, size: float, rules: AnalysisRules) -> ShareDesignEffects:
-    effects = []
-    for share, sure in zip((both.human, both.powered), both.uncertainty, strict=True):
-        t = float(stdtrit(float(sure.freedom), 0.5 + rules.confidence / 2))
-        inside = share * (1 - share)
-        effects.append(t * t * float(sure.variance) * size / inside if inside > NEGLIGIBLE else 0.0)
-    return ShareDesignEffects(*effects)
-
-
-def _to_record(
-    both: PairedEstimates,
-    measure: str,
-    group: Mapping[str, str],
-    tuning: float,
-    rules: AnalysisRules,
-    pulls: ShareDesignEffects | None = None,
-) -> PoweredEstimate:
-    is_share, is_shift = _is_share(measure), Measure(measure).kind == MeasureKind.SHIFT
-    labelled = int(both.sample.labelled.sum())
-    pulls = pulls or _pulls([both], rules)[0]
-
-    def ends(value: float, sure: Uncertainty, pull: float) -> Ends:
-        if is_share:
-            return wilson_interval(min(max(value, 0.0), 1.0), pull / labelled)
-        if not float(sure.variance) > NEGLIGIBLE:
-            return NONE
-        reach = float(sure.half_width(rules.confidence))
-        low, high = value - reach, value + reach
-        return (max(low, -1.0), min(high, 1.0)) if is_shift else (low, high)
-
-    human, combined = both.uncertainty
-    return PoweredEstimate(
-        measure,
-        group,
-        both.human,
-        ends(both.human, human, pulls.human),
-        both.powered,
-        ends(both.powered, combined, pulls.powered),
-        tuning,
-        len(both.sample.face),
-        labelled,
-    )
-
-
-def _contrast(
-    one: PairedEstimates,
-    rest: PairedEstimates,
-    tuning: float,
-    rules: AnalysisRules,
-    pulls: ShareDesignEffects | None = None,
-) -> PoweredEstimate:
-    """Return the estimate of a group minus everybody else."""
-    sure = one.uncertainty, rest.uncertainty
-    prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
-    sizes = [int(b.sample.labelled.sum()) for b in (one, rest)]
-    both_pulls = pulls or _pulls([one], rules)[0], _pulls([rest, one], rules)[0]
-
-    def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
-        shares = [min(max(x, 0.0), 1.0) for x in (first, second)]
-        intervals = [wilson_interval(s, p[way] / n) for s, p, n in zip(shares, both_pulls, sizes, strict=True)]
-        # the two are alike as far as they share prompts
-        sums = [
-            np.bincount(b.sample.prompt, weights=x, minlength=prompts) for b, x in zip((one, rest), parts, strict=True)
-        ]
-        spread = float(np.sqrt(sure[0][way].variance * sure[1][way].variance))
-        alike = float(sums[0] @ sums[1]) / spread if spread > NEGLIGIBLE else 0.0
-        return difference(shares[0], shares[1], (intervals[0], intervals[1]), float(np.clip(alike, -1, 1)))
-
-    return PoweredEstimate(
-        "",
-        {},
-        one.human - rest.human,
-        ends(0, one.human, rest.human, (one.human_influence, rest.human_influence)),
-        one.powered - rest.powered,
-        ends(1, one.powered, rest.powered, (one.influence, rest.influence)),
-        tuning,
-        len(one.sample.face),
-        sizes[0],
-    )
-
-
-def _gap(
-    parts: Sequence[PairedEstimates], tuning: float, rules: AnalysisRules, pulls: Sequence[ShareDesignEffects]
-) -> PoweredEstimate:
-    """Return highest minus lowest; shared noise of prompts is included, so the interval is conservative."""
-    sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
-    shares = np.clip([[b.human for b in parts], [b.powered for b in parts]], 0.0, 1.0)
-    inside = np.clip(shares, 0.5 / sizes, 1 - 0.5 / sizes)
-    noise = np.sqrt(np.array(pulls).T / sizes * inside * (1 - inside)) / ndtri(0.5 + rules.confidence / 2)
-    no_shared_noise = np.zeros((GAP_DRAWS, 2, len(parts)))
-    intervals = gap_intervals(shares, noise, no_shared_noise, np.stack([sizes, sizes]), rules.confidence, rules.seed)
-    human_ends, ends = ((float(low), float(high)) for low, high in intervals.T)
-    return PoweredEstimate(
-        "",
-        {},
-        float(np.ptp(shares[0])),
-        human_ends,
-        float(np.ptp(shares[1])),
-        ends,
-        tuning,
-        sum(len(b.sample.face) for b in parts),
-        int(sizes.sum()),
-    )

@@ -16,7 +16,7 @@ from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.agreement.preference import cases
 from evenedit.stats.agreement.rank_permutation import flipped_p, permuted_how, relabelled_p
 from evenedit.stats.engine.additive import mean_of
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.ranks import Integers, kruskal_wallis, mann_whitney, wilcoxon
 
 REFERENCE = "White"

@@ -57,9 +57,7 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
             yield estimate, gap_test(tests, name, panel, editor, factor, faces)
 
 
-def gap_test(
-    tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int
-) -> GapTest:
+def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int) -> GapTest:
     """Return the test of a gap from the tests of its groups."""
     rates = dict(zip(tests.levels, tests.rates, strict=True))
     smallest = tests.smallest_p
@@ -80,12 +78,16 @@ def gap_test(
         df=None if first is None else tests.freedom,
         shrunken=tests.gap * tests.shrinkage,
         tau=tests.tau,
-        groups=tuple(
-            GroupDifference(level, rate, value, *(ends or NONE), p)
-            for level, rate, value, ends, p in zip(
-                tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True
-            )
-        ),
+        groups=group_differences(tests),
+    )
+
+
+def group_differences(tests: GroupTests) -> tuple[GroupDifference, ...]:
+    """Return each group of a test with its difference."""
+    rows = zip(tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True)
+    return tuple(
+        GroupDifference(level, rate, value, ends[0] if ends else None, ends[1] if ends else None, p)
+        for level, rate, value, ends, p in rows
     )
 
 
@@ -123,9 +125,7 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
                     )
 
 
-def larger_variance(
-    crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]
-) -> Uncertainty:
+def larger_variance(crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]) -> Uncertainty:
     """Return the larger of the variance of a contrast and the one pooled over the groups of its factor."""
     groups = [crossed.of({factor: level}) for level in crossed.panel.axes.levels[factor]]
     return crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
-BOUNDS = {Measure.mean(name): (0.0, 1.0) for name in ("changed_share", "redrawn")}
+BOUNDS: Mapping[str, tuple[float, float]] = {Measure.mean(name): (0.0, 1.0) for name in ("changed_share", "redrawn")}
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
@@ -145,9 +145,7 @@ def instrument_panel(
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(
-                Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)
-            ),
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)),
             total,
             is_read.astype(np.int64),
             applicable,

@@ -62,11 +62,16 @@ class GroupTests:
 
 
 def group_tests(
-    crossed: CrossedPanel, factor: str, confidence: float, variance_ratio: Values | None = None
+    crossed: CrossedPanel,
+    factor: str,
+    confidence: float,
+    variance_ratio: Values | None = None,
+    values: Values | None = None,
 ) -> dict[tuple[int, int], GroupTests]:
     """Test every measure of every editor over the groups of a factor; keys are editor row and measure.
 
-    `variance_ratio` [group, editor, measure] scales each group's pooled variance where judges improve people's labels.
+    Where judges improve people's labels, `variance_ratio` [group, editor, measure] scales each group's pooled variance
+    and `values` are the estimates.
     """
     levels = crossed.panel.axes.levels[factor]
     sums = [crossed.of({factor: level}) for level in levels]
@@ -80,10 +85,12 @@ def group_tests(
             continue
         scale = np.ones(len(present)) if variance_ratio is None else variance_ratio[present, row, at]
         unit = _Unit(pooled, row, at)
-        rates, sizes = value[present, row, at], counts[present, row, at] / scale
+        rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
         tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(own[present, row, at])
         present_faces = faces[present, row, at]
-        tests[row, at] = _tests(tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence)
+        tests[row, at] = _tests(
+            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence
+        )
     return tests
 
 
@@ -185,7 +192,7 @@ def _largest(shares: tuple[float, ...]) -> Values:
     means = _normals(k) / np.sqrt(size)
     centred = means - means.mean(axis=1, keepdims=True)
     errors = np.sqrt(((np.eye(k) - 1 / k) ** 2) @ (1 / size))
-    return np.sort(np.abs(centred / errors).max(axis=1))
+    return np.asarray(np.sort(np.abs(centred / errors).max(axis=1)))
 
 
 @lru_cache(maxsize=512)

@@ -114,9 +114,7 @@ def share_size(
         effect = _design_effect(crossed, group)
         known = effect is not None and effect[row, at] > 0
         return ShareSize(min(n, max(1.0, n / float(effect[row, at]))) if known and effect is not None else faces, these)
-    variance, freedom = (
-        (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
-    )
+    variance, freedom = (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
     return ShareSize(effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, confidence), these)
 
 

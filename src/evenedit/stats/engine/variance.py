@@ -38,9 +38,7 @@ class Uncertainty:
         """Return the larger variance of two, with its degrees of freedom."""
         takes = np.nan_to_num(other.variance, nan=np.inf) > np.nan_to_num(self.variance, nan=np.inf)
         takes |= np.isnan(other.variance)
-        return Uncertainty(
-            np.where(takes, other.variance, self.variance), np.where(takes, other.freedom, self.freedom)
-        )
+        return Uncertainty(np.where(takes, other.variance, self.variance), np.where(takes, other.freedom, self.freedom))
 
 
 def satterthwaite(faces: Part, prompts: Part, cells: Part) -> Uncertainty:

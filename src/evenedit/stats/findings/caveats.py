@@ -11,6 +11,7 @@ from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, FindingLevel
 from evenedit.results.words import count, listed, percent
+from evenedit.stats.engine.estimates import DOMINANT
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.robustness.leave_one_out import influential_faces
@@ -77,7 +78,21 @@ def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
 def missing_scores_clause(rater: str, groups: Sequence[Estimate]) -> tuple[str, ...]:
     """Return the caveat on edits of a group without a score."""
     what = "score" if rater == ENSEMBLE else "measurement"
-    return tuple(f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing)
+    return tuple(
+        f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing
+    )
+
+
+def one_prompt_clause(g: GapEvidence, level: str) -> tuple[str, ...]:
+    """Return the caveat on one prompt that holds more than half of a group's events."""
+    crossed, test = g.evidence.crossed, g.test
+    names = [m.name for m in crossed.panel.measures]
+    at = names.index(Measure(test.measure).to(MeasureKind.RATE))
+    sums = crossed.of({test.factor: level})
+    row = crossed.panel.editors.index(test.editor or "")
+    if g.prompts < 2 or sums.top_prompt[row, at] <= DOMINANT:
+        return ()
+    return (f"One prompt holds {percent(float(sums.top_prompt[row, at]))} of this group's events.",)
 
 
 def influence_clause(g: GapEvidence, worse: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from evenedit.results.finding import (
     within,
 )
 from evenedit.results.results import GapTest, GroupDifference
+from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
@@ -33,6 +34,7 @@ from evenedit.stats.findings.caveats import (
     excluded_edits_clause,
     influence_clause,
     missing_scores_clause,
+    one_prompt_clause,
     people_clause,
     prompt_scope_clause,
     unread_clause,
@@ -40,7 +42,7 @@ from evenedit.stats.findings.caveats import (
 from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
-from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence, gap_places
+from evenedit.stats.findings.gaps import GapEvidence, gap_places
 from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
@@ -78,9 +80,7 @@ def add_findings(inputs: FindingInputs) -> None:
     parts = inputs.parts
     levels = {g.key: builder.graded(g) for g in builder.gaps}
     parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
-    parts.measured = [
-        replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured
-    ]
+    parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
     parts.findings = ordered(findings, parts.editors)
     parts.contributions = list(builder.contributions(parts.findings))
     parts.counts["tests"] = sum(a.p is not None for a in builder.adjusted.values())
@@ -235,9 +235,7 @@ class FindingBuilder:
         level: FindingLevel = "observed"
         if beyond:
             level = sight.level(test, can_be_clear=t.prompts > 1) or "observed"
-        elif two_sided and margin is None and (
-            low is None or high is None or max(-low, high) > self.rules.tolerance
-        ):
+        elif two_sided and margin is None and (low is None or high is None or max(-low, high) > self.rules.tolerance):
             level = "cannot_tell"
         has_shift = level in SHOWN
         shown = replace(t, value=value, low=low, high=high)
@@ -284,9 +282,7 @@ class FindingBuilder:
             q=test.q,
             estimand=sentences.estimand(sight.evidence, rater, self._judges, t.prompts, t.these_prompts),
         )
-        return finding if people is None else replace(
-            finding, judge_value=t.value, judge_low=t.low, judge_high=t.high
-        )
+        return finding if people is None else replace(finding, judge_value=t.value, judge_low=t.low, judge_high=t.high)
 
     def _false_rate(self, rater: str, t: ShiftTest) -> float | None:
         """Return the share of false calls on null pairs, which is taken off before a rate is called too large."""
@@ -335,7 +331,7 @@ class FindingBuilder:
         for (rater, condition, editor, factor), several in chance.items():
             names = [Measure(g.test.measure).name for g in several]
             lowest = min((g.sight.reliability for g in several if g.sight.reliability), key=_alpha, default=None)
-            subject = f"Differences by {sentences.factor_noun(self.factors[factor])} label"
+            subject = f"Differences by {factor_noun(self.factors[factor])} label"
             text = sentences.no_better_than_chance(names, lowest, self._judges, condition, subject)
             yield replace(
                 finding_in_words(
@@ -361,7 +357,9 @@ class FindingBuilder:
         first = named[0]
         two = len(g.groups) == 2
         where = {"experiment": t.experiment, "condition": t.condition}
-        rate_of = {x.level: self._estimates.get(_at(name.to(MeasureKind.RATE), t, {t.factor: x.level})) for x in g.groups}
+        rate_of = {
+            x.level: self._estimates.get(_at(name.to(MeasureKind.RATE), t, {t.factor: x.level})) for x in g.groups
+        }
         text = sentences.gap(g, named, factor, self.rules.confidence)
         false = None if rater != ENSEMBLE or g.people is not None else self._false_gap(t)
         if false is not None:
@@ -370,7 +368,8 @@ class FindingBuilder:
             text = f"{text} {sentences.judges_alone_gap(t, first)}"
         caveats = g.sight.caveats
         faces = g.faces.get(first.level, 0)
-        caveats += prompt_scope_clause(g.prompts, False) + influence_clause(g, first.level)
+        caveats += prompt_scope_clause(g.prompts, False)
+        caveats += one_prompt_clause(g, first.level) + influence_clause(g, first.level)
         caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
@@ -463,7 +462,9 @@ class FindingBuilder:
 
     def contributions(self, findings: Sequence[Finding]) -> Iterator[Contribution]:
         """Yield the contributions of prompts and portraits to each shift and gap with signs of an effect."""
-        gaps = {(g.evidence.rater, g.test.condition, g.test.editor, g.test.measure, g.test.factor): g for g in self.gaps}
+        gaps = {
+            (g.evidence.rater, g.test.condition, g.test.editor, g.test.measure, g.test.factor): g for g in self.gaps
+        }
         for f in findings:
             if f.kind not in ("shift", "gap") or f.level not in SHOWN or f.editor is None or f.measure is None:
                 continue

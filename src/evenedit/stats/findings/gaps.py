@@ -9,6 +9,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapKey, GapTest, GroupDifference
 from evenedit.stats.agreement.prediction_powered import PeopleGap
+from evenedit.stats.disparity.gaps import group_differences
 from evenedit.stats.engine.shift_tests import PanelTests, find_measure
 from evenedit.stats.findings.design import SMALLEST
 from evenedit.stats.findings.levels import Adjusted, Sight
@@ -49,11 +50,7 @@ class GapEvidence:
         """Each group with its difference, corrected by people where there are enough."""
         if self.people is None:
             return self.test.groups
-        t = self.people.tests
-        return tuple(
-            GroupDifference(level, rate, value, *(ends or (None, None)), p)
-            for level, rate, value, ends, p in zip(t.levels, t.rates, t.deviations, t.intervals, t.p, strict=True)
-        )
+        return group_differences(self.people.tests)
 
     @property
     def shrunken(self) -> float:

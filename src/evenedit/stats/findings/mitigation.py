@@ -55,8 +55,8 @@ class MitigationFindings:
     @property
     def tests(self) -> dict[Hashable, float | None]:
         """Return the p of each test by its key."""
-        effects = {("mitigation", e.editor, e.question): e.p for e in self._effects}
-        return {**effects, **{("preference", t.editor): t.p for t in self._preferences}}
+        tests: dict[Hashable, float | None] = {("mitigation", e.editor, e.question): e.p for e in self._effects}
+        return tests | {("preference", t.editor): t.p for t in self._preferences}
 
     @property
     def _effects(self) -> list[MitigationEffect]:

@@ -108,14 +108,14 @@ def no_better_than_chance(
     """State that nothing can be said because the judges agree no better than chance; without a percentage."""
     who = "two judges" if judges == 2 else f"{judges} judges"
     rates = listed([_plain(name) for name in names])
-    alpha = "not defined, as their answers do not vary" if reliability is None or reliability.value is None else (
-        alpha_text(reliability)
-    )
+    if reliability is None or reliability.value is None:
+        why = f"at least one of the {who} gave every edit the same answer, so how far they agree is not defined"
+    elif reliability.low is None:
+        why = f"how far the {who} agree is not known from one portrait"
+    else:
+        why = f"the {who} agree on this no better than chance (α = {alpha_text(reliability)})"
     lead = "Where no change was asked for, nothing" if condition == ConditionKind.FLOOR else "Nothing"
-    return (
-        f"{lead} can be said about {subject[0].lower()}{subject[1:]} ({rates}): the {who} agree on this no better than "
-        f"chance (α = {alpha})."
-    )
+    return f"{lead} can be said about {subject[0].lower()}{subject[1:]} ({rates}): {why}."
 
 
 def subject(measure: Measure) -> str:
@@ -131,7 +131,9 @@ def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confid
     rate = Measure(g.test.measure).name
     first = named[0]
     label = _label(factor, first.level)
-    reach = f", {between(first.low, first.high, confidence)}" if first.low is not None and first.high is not None else ""
+    reach = (
+        f", {between(first.low, first.high, confidence)}" if first.low is not None and first.high is not None else ""
+    )
     rated = f"; {g.people.labelled:,} edits rated by people, corrected" if g.people is not None else ""
     scope = "" if g.prompts >= FEWEST_PROMPTS else f", {on_these(g.prompts)}"
     if len(g.groups) == 2:

@@ -14,7 +14,6 @@ from evenedit.stats.findings.levels import Adjusted
 from evenedit.stats.findings.mitigation import arm_sight
 from evenedit.stats.findings.representative_cases import CaseFinder
 
-
 Choice = tuple[ShiftTest, ShiftTest | None, float | None]
 """An editor's share of roles, the same with the pronoun swapped, and the larger p of both."""
 

@@ -101,8 +101,11 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
         for panel in _judged(judge, alone):
             for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 name = Measure(e.measure)
-                if e.editor is not None and e.value is not None and name.name in rules.rates and (
-                    name.kind == MeasureKind.RATE
+                if (
+                    e.editor is not None
+                    and e.value is not None
+                    and name.name in rules.rates
+                    and (name.kind == MeasureKind.RATE)
                 ):
                     yield JudgeError(
                         judge=null.raters[at],
