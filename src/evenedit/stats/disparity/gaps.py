@@ -73,7 +73,7 @@ def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, 
         lowest=min(rates, key=rates.__getitem__),
         p=smallest,
         faces=faces,
-        method="none: nothing varies" if smallest is None else "analysis of means, pooled variance",
+        method=_test_method(tests),
         t=None if first is None else tests.t[first],
         df=None if first is None else tests.freedom,
         shrunken=tests.gap * tests.shrinkage,
@@ -162,6 +162,14 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
                     missing=panel.column_sum(measure.applicable, members, labelled) - count,
                     method="slope of group rates, t" if known else "slope of group rates; none: nothing varies",
                 )
+
+
+def _test_method(tests: GroupTests) -> str:
+    """Return how the groups were tested."""
+    if tests.smallest_p is None:
+        return "none: nothing varies"
+    separated = all(t is None for t in tests.t)
+    return "exact permutation of faces" if separated else "analysis of means, pooled variance"
 
 
 def _range_method(tests: GroupTests) -> str:

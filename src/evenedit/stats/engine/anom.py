@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import exp, lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from evenedit.stats.engine.crossed import CrossedPanel, PooledVariance
-from evenedit.stats.engine.variance import NEGLIGIBLE, Values, korn_graubard, satterthwaite
+from evenedit.stats.engine.variance import NEGLIGIBLE, Values, difference, korn_graubard, satterthwaite
 
 DRAWS = 20_000
 """Draws of the largest of correlated normal deviates."""
@@ -148,6 +149,9 @@ def _tests(
         ends = [korn_graubard(float(rate), float(n), confidence) for rate, n in zip(rates, faces, strict=True)]
         lows, highs = zip(*ends, strict=True)
         span = max(0.0, max(lows) - min(highs)), max(highs) - min(lows)
+        if len(set(rates)) > 1 and tested.all():
+            p = [_separation_p(faces)] * k
+            intervals = [_separation_interval(g, rates, ends) for g in range(k)]
     noise = single / k * float((1 / sizes).sum())
     between = float(rates.var(ddof=1))
     tau2 = max(0.0, between - noise)
@@ -163,6 +167,22 @@ def _tests(
         shrinkage=tau2 / between if between > 0 else 0.0,
         range_interval=span,
     )
+
+
+def _separation_p(faces: Values) -> float:
+    """Return the exact permutation p (Fisher 1935) of groups whose faces are all alike within and differ between."""
+    k = len(faces)
+    ways = lgamma(faces.sum() + 1) - sum(lgamma(n + 1) for n in faces)
+    return min(1.0, exp(lgamma(k + 1) - ways))
+
+
+def _separation_interval(group: int, rates: Values, ends: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval of such a group's deviation from the intervals of all groups."""
+    others = [at for at in range(len(rates)) if at != group]
+    low, high = (float(np.mean([ends[at][side] for at in others])) for side in (0, 1))
+    share = 1.0 if len(rates) == 2 else 1 - 1 / len(rates)
+    interval = difference(float(rates[group]), float(rates[others].mean()), (ends[group], (low, high)), 0.0)
+    return share * interval[0], share * interval[1]
 
 
 def _adjusted(t: float, freedom: float, largest: Values, k: int) -> float:

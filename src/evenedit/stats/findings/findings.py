@@ -119,6 +119,7 @@ class FindingBuilder:
             for test in one.gaps
             if test.editor is not None and test.factor not in cannot
         ]
+        assert len({g.key for g in self.gaps}) == len(self.gaps), "two gap tests have the same key"
         self._panels = {(one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence}
         family: dict[Hashable, float | None] = {}
         for one, t in self._shares:
@@ -235,7 +236,13 @@ class FindingBuilder:
         level: FindingLevel = "observed"
         if beyond:
             level = sight.level(test, can_be_clear=t.prompts > 1) or "observed"
-        elif two_sided and margin is None and (low is None or high is None or max(-low, high) > self.rules.tolerance):
+        elif (
+            two_sided
+            and margin is None
+            and low is not None
+            and high is not None
+            and max(-low, high) > self.rules.tolerance
+        ):
             level = "cannot_tell"
         has_shift = level in SHOWN
         shown = replace(t, value=value, low=low, high=high)

@@ -72,6 +72,8 @@ def two_sided_shift(
         )
     if has_shift:
         return f"{what} came back {first} more often than {second}: {base}"
+    if t.low is None and t.value:
+        return f"{what} came back {first} more often than {second}, but no test is possible: {base}"
     lead = f"No shift was shown between {above} and {below}: "
     if margin is not None:
         lead = f"{above.capitalize()} and {below} are even within ±{points(margin)}: "
