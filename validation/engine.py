@@ -87,9 +87,9 @@ class Tally:
             self.wrong.append(f"{where}: {share:.3f} (standard error {error:.3f}), {asked} asked")
         return f"{'**' if beyond else ''}{share:.3f}{'**' if beyond else ''} ({error:.3f})"
 
-    def number(self, where: str, value: float, limit: Limit) -> str:
-        """A number; remembers it if it is beyond the limit."""
-        if not limit.least <= value <= limit.most:
+    def number(self, where: str, value: float, limit: Limit, error: float = 0.0) -> str:
+        """A number; remembers it if it is beyond the limit by more than two standard errors."""
+        if not limit.least - 2 * error <= value <= limit.most + 2 * error:
             self.wrong.append(f"{where}: {value:.2f}, {limit.least} to {limit.most} asked")
         return f"{value:.2f}"
 
