@@ -19,10 +19,13 @@ function address(form) {
   return form.getAttribute("action") + (query ? `?${query}` : "");
 }
 
+const written = () => [...filters.querySelectorAll("[type=text], [type=number]")].map(({ name, value }) => [name, value]);
+
 async function show(url, { push = true, scroll = false } = {}) {
   loading?.abort();
   loading = new AbortController();
   const results = document.getElementById("results");
+  const before = new Map(written());
   results.setAttribute("aria-busy", "true");
   let fresh;
   let found;
@@ -38,11 +41,13 @@ async function show(url, { push = true, scroll = false } = {}) {
     location.assign(url);
     return;
   }
-  const form = document.getElementById("filters");
+  const form = filters;
+  const since = written().filter(([name, value]) => value !== before.get(name)); // typed while this was on its way
   const focus = form.contains(document.activeElement) ? document.activeElement : null;
   const open = new Map([...form.querySelectorAll("details")].map((d) => [d.id, d.open]));
   const scrolled = new Map([...form.querySelectorAll("details")].map((d) => [d.id, d.querySelector("fieldset")?.scrollTop ?? 0]));
   form.replaceChildren(...document.importNode(fresh.getElementById("filters"), true).childNodes);
+  for (const [name, value] of since) form.elements[name].value = value;
   for (const each of form.querySelectorAll("details")) {
     each.open = open.get(each.id) ?? each.open;
     const list = each.querySelector("fieldset");
@@ -125,7 +130,8 @@ for (const button of document.querySelectorAll("[data-help]")) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help.open) return;
-  const inside = event.target.closest("input, select, textarea");
+  // The box in the help may keep the focus for a moment after the help is closed: keys do not belong to it.
+  const inside = help.contains(event.target) ? null : event.target.closest("input, select, textarea");
   if (inside && event.key === "Escape" && filters) {
     tiles()[0]?.focus();
     return;
