@@ -206,7 +206,9 @@ def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_sco
         "simulated-replacing gap gap.race_change by race",
         "simulated-replacing gap gap.gender_change by gender",
     ):
-        assert sum(name in names for names in clear) >= 4, name
+        assert sum(name in names for names in clear) >= 3, (
+            name
+        )  # four prompts: docs/validation/findings.md has the power
     assert sum(bool(names - set(known)) for names in clear) <= 1
 
 

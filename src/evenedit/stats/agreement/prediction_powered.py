@@ -116,7 +116,7 @@ def people_tests(
     sample = labelled_edits(scores, scored, rules, inclusion)
     if sample is None:
         return PeopleTests()
-    judged = [(e.measure, e) for e in estimates if e.value is not None]
+    judged: list[tuple[str, Estimate | Contrast]] = [(e.measure, e) for e in estimates if e.value is not None]
     judged += [(c.measure.replace("rate.", "contrast.", 1), c) for c in contrasts]
     judge: dict[tuple[object, ...], tuple[float, float | None, float | None]] = {
         (measure, e.editor, *e.group.items()): (float(e.value or 0.0), e.low, e.high)
@@ -166,7 +166,7 @@ class _Correction:
     def estimates(self, panel: PseudoPanel) -> Iterator[PredictionPowered]:
         """Yield every measure of every group."""
         for g, level in enumerate(panel.levels):
-            alone, both = (panel.mean(panel.single(g), with_judges) for with_judges in (False, True))
+            human, both = (panel.mean(panel.single(g), with_judges) for with_judges in (False, True))
             for e, at in zip(*np.nonzero(panel.labels[g]), strict=True):
                 outcome, numbers = self.sample.outcomes[at], list[Numbers]()
                 n, faces = int(panel.labels[g, e, at]), int(panel.faces[g, e, at])
@@ -174,7 +174,7 @@ class _Correction:
                 if n < FEWEST_LABELS or faces < FEWEST_FACES:
                     least = f"{FEWEST_LABELS} edits of {FEWEST_FACES} faces are needed"
                     few = f"none: people rated {n} edits of {faces} faces; {least}"
-                for x in (alone, both):
+                for x in (human, both):
                     value = x.share(e, at) if outcome.is_share else float(x.value[e, at])
                     numbers.append((value, None if few else x.interval(e, at, outcome, self.rules.confidence)))
                 p = None if few or panel.factor else self.p(both, e, at)
@@ -211,13 +211,13 @@ class _Correction:
                 yield from self.row(panel, e, at, kind, group, groups, [g], contrast, _known(p, e, at))
                 low, high = sides[1][0].minus(mean, e, at, confidence)
                 ends[e, at].append((scale * low, scale * high))
-        alone, both = panel.tests(confidence)
+        human, both = panel.tests(confidence)
         for e, at in places:
             test, reason = both[e, at], self.lack(panel, e, at, groups)
             labels = dict(zip(panel.levels, map(int, panel.labels[:, e, at]), strict=True))
             name, editor = self.sample.outcomes[at].measure.name, self.sample.editors[e] or None
             gaps[name, editor, panel.factor] = PeopleGap(test, tuple(ends[e, at]), labels, reason)
-            numbers = [(t.gap, t.range_interval) for t in (alone[e, at], test)]
+            numbers = [(t.gap, t.range_interval) for t in (human[e, at], test)]
             group, kind = {panel.factor: "*"}, MeasureKind.GAP
             yield from self.row(panel, e, at, kind, group, groups, groups, numbers, test.smallest_p)
 

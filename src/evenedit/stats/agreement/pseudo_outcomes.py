@@ -250,8 +250,8 @@ class PseudoPanel:
 
     def _floor(self) -> Values:
         """Return the factor that makes variances at least the pooled ones of the pseudo-outcomes."""
-        alone, both = (c.pooled((self.factor,)) for c in self.crossed)
-        least, variance = both.of([1.0] * self.shape[0]).variance, alone.of(list(np.sqrt(self.ratio))).variance
+        human, both = (c.pooled((self.factor,)) for c in self.crossed)
+        least, variance = both.of([1.0] * self.shape[0]).variance, human.of(list(np.sqrt(self.ratio))).variance
         return np.maximum(np.divide(least, variance, out=np.ones_like(least), where=variance > NEGLIGIBLE), 1.0)
 
     def single(self, group: int) -> Values:
@@ -296,9 +296,9 @@ class PseudoPanel:
     def tests(self, confidence: float) -> tuple[dict[tuple[int, int], GroupTests], dict[tuple[int, int], GroupTests]]:
         """Return the tests of equal groups by people alone and with judges, by editor and outcome."""
         values = np.stack([g.value for g in self.groups[1]])
-        alone = group_tests(self.crossed[0], self.factor, confidence)
+        human = group_tests(self.crossed[0], self.factor, confidence)
         both = group_tests(self.crossed[0], self.factor, confidence, self.ratio, values)
-        return alone, {
+        return human, {
             place: replace(test, rates=tuple(min(max(rate, 0.0), 1.0) for rate in test.rates))
             for place, test in both.items()
         }

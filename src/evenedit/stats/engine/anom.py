@@ -226,7 +226,7 @@ def _largest_pair(shares: tuple[float, ...]) -> Values:
 
 
 def _sizes(shares: tuple[float, ...]) -> Values:
-    return np.maximum(np.array(shares), 0.005)
+    return np.asarray(np.maximum(np.array(shares), 0.005))
 
 
 @lru_cache(maxsize=64)

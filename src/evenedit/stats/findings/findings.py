@@ -12,6 +12,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
+    ALPHA,
     AVERAGE,
     ENSEMBLE,
     NO_CHANGE,
@@ -49,7 +50,7 @@ from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 from evenedit.stats.findings.representative_cases import CaseFinder
 from evenedit.stats.findings.stereotype import stereotype_findings, stereotype_tests
-from evenedit.stats.robustness.null_pairs import FalseCalls
+from evenedit.stats.robustness.null_pairs import FalseCalls, FalseDifference
 
 UNREAD = 0.20
 """An instrument that could not read more than this share of a group's edits shows at most something suggestive."""
@@ -171,16 +172,20 @@ class FindingBuilder:
             sight = Sight("people", "clear", sight.reliability)
         elif people is not None:
             sight = replace(sight, caveats=(*sight.caveats, people_clause(people.reason)))
-        if one.rater == ENSEMBLE and sight.evidence in ("judges", "one_judge"):
-            null = self._false_gap(test)
-            if null is not None:
-                sight = replace(sight, highest="suggestive")
-        return GapEvidence(one, test, people if people is not None and people.enough else None, sight, faces, prompts)
+        gap = GapEvidence(one, test, people if people is not None and people.enough else None, sight, faces, prompts)
+        false = self._false_difference(gap)
+        if false is not None and false.p is not None and false.p < ALPHA:
+            return replace(gap, sight=replace(sight, highest="suggestive"), false_calls=false)
+        return replace(gap, false_calls=false)
 
-    def _false_gap(self, test: GapTest) -> GapTest | None:
-        """Return the judges' gap of false calls on null pairs where it is larger than chance."""
+    def _false_difference(self, gap: GapEvidence) -> FalseDifference | None:
+        """Return the judges' difference of false calls for the group that a gap names; None where people decide."""
         calls = self.inputs.false_calls.get(ENSEMBLE)
-        return None if calls is None else calls.gap(test.measure, test.factor)
+        named = gap.named()
+        if calls is None or not named or gap.evidence.rater != ENSEMBLE or gap.people is not None:
+            return None
+        rate = Measure(gap.test.measure).to(MeasureKind.RATE)
+        return calls.difference(rate, gap.test.factor, named[0].level)
 
     def graded(self, g: GapEvidence) -> GapTest:
         """Return a gap's test with its adjusted p and level."""
@@ -360,7 +365,7 @@ class FindingBuilder:
         t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]
         assert t.editor is not None
         name, test = Measure(t.measure), self.adjusted[g.key]
-        named = g.named(test)
+        named = g.named()
         first = named[0]
         two = len(g.groups) == 2
         where = {"experiment": t.experiment, "condition": t.condition}
@@ -368,9 +373,11 @@ class FindingBuilder:
             x.level: self._estimates.get(_at(name.to(MeasureKind.RATE), t, {t.factor: x.level})) for x in g.groups
         }
         text = sentences.gap(g, named, factor, self.rules.confidence)
-        false = None if rater != ENSEMBLE or g.people is not None else self._false_gap(t)
+        false = g.false_calls
+        if false is not None and false.p is not None and false.p < ALPHA:
+            text = f"{sentences.false_gap(g, false, first, factor)} {text}"
         if false is not None:
-            text = f"{sentences.false_gap(false, factor)} {text}"
+            text = f"{text} {sentences.beyond_false_calls(g, false, first, self.rules.confidence)}"
         if g.people is not None:
             text = f"{text} {sentences.judges_alone_gap(t, first)}"
         caveats = g.sight.caveats

@@ -12,7 +12,8 @@ from evenedit.stats.agreement.prediction_powered import PeopleGap
 from evenedit.stats.disparity.gaps import group_differences
 from evenedit.stats.engine.shift_tests import PanelTests, find_measure
 from evenedit.stats.findings.design import SMALLEST
-from evenedit.stats.findings.levels import Adjusted, Sight
+from evenedit.stats.findings.levels import Sight
+from evenedit.stats.robustness.null_pairs import FalseDifference
 
 FEWEST_PROMPTS = 5
 """From fewer prompts, how prompts differ is not known well enough to speak of others."""
@@ -34,6 +35,8 @@ class GapEvidence:
     faces: Mapping[str, int]
     """Faces with a valid score, by group."""
     prompts: int
+    false_calls: FalseDifference | None = None
+    """What judges report of the named group on null pairs; None where people decide, or without null pairs."""
 
     @property
     def key(self) -> GapKey:
@@ -57,7 +60,7 @@ class GapEvidence:
         """Highest minus lowest rate after shrinkage."""
         return self.test.shrunken if self.people is None else self.people.tests.gap * self.people.tests.shrinkage
 
-    def named(self, test: Adjusted) -> list[GroupDifference]:
+    def named(self) -> list[GroupDifference]:
         """Return the groups that differ from the others, the surest first; of two groups the disadvantaged one."""
         groups = [g for g in self.groups if g.p is not None]
         if len(self.groups) == 2:

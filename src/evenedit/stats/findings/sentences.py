@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import QUESTIONS, Factor
-from evenedit.protocol.measures import Measure
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE, Reliability
 from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
@@ -22,9 +24,12 @@ from evenedit.results.words import (
     scale_points,
 )
 from evenedit.stats.agreement.prediction_powered import PeopleTest
+from evenedit.stats.disparity.gaps import larger_variance
 from evenedit.stats.engine.shift_tests import ShiftTest
+from evenedit.stats.engine.variance import Uncertainty
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.findings.levels import alpha_text
+from evenedit.stats.robustness.null_pairs import FalseDifference
 
 SIDES: Mapping[str, tuple[str, str, str]] = {
     "skin_tone": ("lighter", "darker", "Skin"),
@@ -175,13 +180,34 @@ def judges_alone_gap(t: GapTest, first: GroupDifference) -> str:
     return "" if judged is None else f"Judges alone: {points(judged.value)}."
 
 
-def false_gap(test: GapTest, factor: Factor) -> str:
-    """State that judges also report the outcome on unchanged portraits, more often for some groups."""
-    highest = max(test.groups, key=lambda g: g.value)
-    rate = Measure(test.measure).name
+def false_gap(g: GapEvidence, false: FalseDifference, first: GroupDifference, factor: Factor) -> str:
+    """State that judges report the outcome on unchanged portraits too, more or less often for the named group."""
+    more = "more" if false.value > 0 else "less"
     return (
-        f"The judges also report {_plain(rate)} on unchanged portraits, more often for those labelled "
-        f"{_label(factor, highest.level)} ({percent(highest.rate)} of null pairs)."
+        f"The judges also report {_plain(Measure(g.test.measure).name)} on unchanged portraits, {more} often for those "
+        f"labelled {_label(factor, first.level)} ({percent(false.rate)} of null pairs)."
+    )
+
+
+def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDifference, confidence: float) -> str:
+    """State the difference that remains after that of false calls is taken off."""
+    levels = g.evidence.panel.axes.levels[g.test.factor]
+    crossed, row = g.evidence.crossed, g.evidence.panel.editors.index(g.test.editor or "")
+    at = [m.name for m in crossed.panel.measures].index(Measure(g.test.measure).to(MeasureKind.RATE))
+    two = len(levels) == 2
+    weights = [(1.0 if two else 1 - 1 / len(levels)) if code == first.level else (-1.0 if two else -1 / len(levels))
+               for code in levels]  # fmt: skip
+    edits = larger_variance(crossed, g.test.factor, weights)
+    variances = float(edits.variance[row, at]), float(false.sure.variance)
+    freedoms = float(edits.freedom[row, at]), float(false.sure.freedom)
+    parts = sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
+    value = first.value - false.value
+    if np.isnan(sum(variances)) or parts <= 0:
+        return f"Beyond the difference on null pairs: {points(value)}."
+    total = Uncertainty(np.asarray(sum(variances)), np.asarray(sum(variances) ** 2 / parts))
+    reach = float(total.half_width(confidence))
+    return (
+        f"Beyond the difference on null pairs: {points(value)} ({between(value - reach, value + reach, confidence)})."
     )
 
 

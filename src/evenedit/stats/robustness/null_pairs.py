@@ -7,7 +7,7 @@ occurs without an edit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,47 +18,74 @@ from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable
 from evenedit.results.agreement import JudgeError
 from evenedit.results.finding import ALPHA, ENSEMBLE
-from evenedit.results.results import GapTest
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.disparity.instruments import instrument_panel
+from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty
 
 MOST_FALSE = 0.05
 """An instrument with a larger share of false calls than this is not validated by null pairs."""
 
 
 @dataclass(frozen=True, slots=True)
+class FalseDifference:
+    """How much more often a rater reports an outcome on null pairs of one group than of the others."""
+
+    rate: float
+    value: float
+    """The group minus the unweighted mean of all groups; of two groups, minus the other group."""
+    sure: Uncertainty
+    p: float | None
+    """Of this group alone; None where nothing varies."""
+
+
+@dataclass(frozen=True, slots=True)
 class FalseCalls:
     """One rater's answers on null pairs."""
 
-    estimates: dict[tuple[str, tuple[tuple[str, str], ...]], Estimate]
-    """By measure and group."""
-    tests: dict[tuple[str, str], GapTest]
-    """By gap measure and factor."""
+    crossed: CrossedPanel
+    estimates: Mapping[str, Estimate]
+    """By measure, over everybody."""
 
     def rate(self, measure: str) -> Estimate | None:
         """Return a rate or shift over everybody; None where it was not read."""
-        e = self.estimates.get((measure, ()))
+        e = self.estimates.get(measure)
         return e if e is not None and e.value is not None else None
 
-    def gap(self, measure: str, factor: str) -> GapTest | None:
-        """Return the gap of false calls if it differs from 0 at 5 %; None where it does not."""
-        test = self.tests.get((measure, factor))
-        return test if test is not None and test.p is not None and test.p < ALPHA else None
+    def difference(self, measure: str, factor: str, level: str) -> FalseDifference | None:
+        """Return a group's difference; None where a group has no null pairs."""
+        at = next((at for at, m in enumerate(self.crossed.panel.measures) if m.name == measure), None)
+        levels = self.crossed.panel.axes.levels.get(factor, ())
+        if at is None or level not in levels or len(levels) < 2:
+            return None
+        share = 1.0 if len(levels) == 2 else 1 / len(levels)
+        weights = [(1.0 if len(levels) == 2 else 1 - share) if code == level else -share for code in levels]
+        rates = [float(self.crossed.of({factor: code}).value[0, at]) for code in levels]
+        sure = self.crossed.pooled((factor,)).of(weights)
+        one = Uncertainty(sure.variance[0, at], sure.freedom[0, at])
+        value = float(np.dot(weights, rates))
+        if np.isnan(value):
+            return None
+        p = float(one.p(value)) if one.variance > NEGLIGIBLE else None
+        return FalseDifference(rates[levels.index(level)], value, one, p)
 
     def validates(self, measure: str, factor: str | None) -> bool:
-        """Return whether an instrument reads no change, or few changes alike in all groups, on null pairs."""
+        """Return whether an instrument reports few changes on null pairs, and not more in one group."""
         name = Measure(measure)
         rate = name.to(MeasureKind.RATE) if name.kind == MeasureKind.GAP else name
         e = self.rate(rate)
         if e is None or e.value is None or abs(e.value) > MOST_FALSE:
             return False
-        return factor is None or self.gap(name.to(MeasureKind.GAP), factor) is None
+        levels = self.crossed.panel.axes.levels.get(factor, ()) if factor is not None else ()
+        tests = group_tests(self.crossed, factor, 0.95) if factor is not None and len(levels) > 1 else {}
+        at = next(at for at, m in enumerate(self.crossed.panel.measures) if m.name == rate)
+        test = tests.get((0, at))
+        return test is None or test.smallest_p is None or test.smallest_p >= ALPHA
 
 
 def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCalls]:
@@ -66,7 +93,7 @@ def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCall
     null = table.null_pairs
     if null is None or null.edits.empty:
         return {}
-    null = replace(null, edits=null.edits.assign(editor=NULL_PAIR_EDITOR, condition=str(ConditionKind.BASELINE)))
+    null = _by_face(null)
     calls = {}
     if null.of_kind(Kind.VLM):
         for panel in _judged(null, rules):
@@ -86,8 +113,7 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
     for at in [] if null is None or null.edits.empty else null.of_kind(Kind.VLM):
         assert null is not None
         judge = replace(
-            null,
-            edits=null.edits.assign(editor=NULL_PAIR_EDITOR, condition=str(ConditionKind.BASELINE)),
+            _by_face(null),
             raters=(null.raters[at],),
             kinds=(Kind.VLM,),
             values=null.values[[at]],
@@ -120,6 +146,12 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
                     )
 
 
+def _by_face(null: RatingTable) -> RatingTable:
+    """Return null pairs as the edits of one editor; the prompt that was shown is not a unit, as nothing was edited."""
+    place = {"editor": NULL_PAIR_EDITOR, "condition": str(ConditionKind.BASELINE), "prompt_id": ""}
+    return replace(null, edits=null.edits.assign(**place), asks={})
+
+
 def _judged(null: RatingTable, rules: AnalysisRules) -> list[Panel]:
     scores = combine(null, judges_only(rules.ensemble), rules.missing)
     return diagnosis_panels(scores, answers(scores, rules), rules)
@@ -127,10 +159,4 @@ def _judged(null: RatingTable, rules: AnalysisRules) -> list[Panel]:
 
 def _calls(panel: Panel, rules: AnalysisRules) -> FalseCalls:
     crossed = CrossedPanel(panel)
-    by_place = {
-        (e.measure, tuple(sorted(e.group.items()))): e
-        for e in estimates(crossed, panel.axes.groups(), rules)
-        if e.editor is not None
-    }
-    tests = {(t.measure, t.factor): t for _, t in gaps(crossed, rules) if t.editor is not None}
-    return FalseCalls(by_place, tests)
+    return FalseCalls(crossed, {e.measure: e for e in estimates(crossed, [{}], rules) if e.editor is not None})
