@@ -53,9 +53,11 @@ def measure_all(folder: Path) -> Row:
     edits = [_reading(ids[request.instruction], source, m) for request, source, m in _measured(study)]
     return {
         "evenedit": __version__,
-        "counts": {key: results.counts[key] for key in sorted(results.counts) if not key.startswith("tests.")},
+        "counts": {key: results.counts[key] for key in sorted(results.counts) if key != "tests"},
         "prompts": dict(zip(table["prompt_id"], table["prompt"], strict=True)),
-        "findings": [{"level": f.level, "editor": f.editor, "text": f.text} for f in results.findings],
+        "findings": [
+            {"level": f.level, "evidence": f.evidence, "editor": f.editor, "text": f.text} for f in results.findings
+        ],
         "edits": sorted(edits, key=lambda e: (e["prompt"], e["source"])),
         "swatches": swatches(edits),
         "maps": maps(table),
@@ -303,9 +305,8 @@ def page(data: Row) -> str:
     faces = ", ".join(
         f"{n} labelled {TITLES.get(race, race)}" for race, n in sorted(races.items(), key=lambda item: -item[1])
     )
-    levels = {"cannot_tell": "cannot tell"}
     findings = [
-        f"{at}. **{levels.get(f['level'], f['level']).capitalize()}.** {f['text']}"
+        f"{at}. **{level_name(f['level'], f.get('evidence', '')).partition(':')[0].capitalize()}.** {f['text']}"
         for at, f in enumerate(data["findings"], 1)
     ]
     top = sorted(read(data), key=lambda e: (-e["skin_delta_L"], e["prompt"], e["source"]))[:8]
