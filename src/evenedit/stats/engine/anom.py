@@ -121,14 +121,14 @@ def _tests(
     single, freedom = unit.of(1.0)
     errors = np.sqrt(np.maximum(single, 0.0) * scales)
     varies = single > NEGLIGIBLE
-    shares = tuple(np.round(sizes / sizes.sum(), 2).tolist())
+    shares = tuple(sorted(np.round(sizes / sizes.sum(), 2).tolist()))  # in whichever order, the largest is the same
     p: list[float | None] = [None] * k
     t: list[float | None] = [None] * k
     intervals: list[tuple[float, float] | None] = [None] * k
     span = None
     if varies:
         largest = _largest(shares)
-        reach = float(stdtrit(freedom, ndtr(np.quantile(largest, confidence))))
+        reach = float(stdtrit(freedom, ndtr(_quantile(shares, confidence, pairs=False))))
         for g in range(k):
             t[g] = float(deviations[g] / errors[g])
             intervals[g] = float(deviations[g] - reach * errors[g]), float(deviations[g] + reach * errors[g])
@@ -168,7 +168,7 @@ def _range(
     first, second = np.triu_indices(len(rates), 1)
     apart = np.abs(rates[first] - rates[second])
     errors = np.sqrt(single * (1 / sizes[first] + 1 / sizes[second]))
-    reach = float(stdtrit(freedom, ndtr(np.quantile(_largest_pair(shares), confidence))))
+    reach = float(stdtrit(freedom, ndtr(_quantile(shares, confidence, pairs=True))))
     return float(max(0.0, (apart - reach * errors).max())), float((apart + reach * errors).max())
 
 
@@ -190,6 +190,11 @@ def _largest_pair(shares: tuple[float, ...]) -> Values:
     means = _normals(len(shares)) / np.sqrt(size)
     errors = np.sqrt(1 / size[first] + 1 / size[second])
     return np.asarray(np.abs((means[:, first] - means[:, second]) / errors).max(axis=1))
+
+
+@lru_cache(maxsize=2048)
+def _quantile(shares: tuple[float, ...], confidence: float, pairs: bool) -> float:
+    return float(np.quantile((_largest_pair if pairs else _largest)(shares), confidence))
 
 
 def _sizes(shares: tuple[float, ...]) -> Values:
