@@ -198,7 +198,7 @@ def _quantile(shares: tuple[float, ...], confidence: float, pairs: bool) -> floa
 
 
 def _sizes(shares: tuple[float, ...]) -> Values:
-    return np.maximum(np.array(shares), 0.005)
+    return np.asarray(np.maximum(np.array(shares), 0.005))
 
 
 @lru_cache(maxsize=64)
