@@ -15,9 +15,8 @@ import pandas as pd
 from evenedit.protocol.factors import FACTORS
 from evenedit.protocol.measures import Measure
 from evenedit.stats.disparity.gaps import gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
-from evenedit.stats.engine.permutation import gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import compute_shift_tests
 from evenedit.stats.power.equivalence import equivalence_margin
@@ -71,14 +70,14 @@ def found_in_studies(design: Design, margins: tuple[float, float], studies: int,
     rng = np.random.default_rng(seed)
     seen = np.zeros(4)
     for _ in range(studies):
-        (test,) = [t for t in gap_tests(panel_of(design, GAP, 0.0, rng), rules) if t.editor]
-        (moved,) = compute_shift_tests(Bootstrap(panel_of(design, 0.0, SHIFT, rng), 200, 1), rules)
-        even = Bootstrap(panel_of(design, 0.0, 0.0, rng), 200, 1)
-        gap = next(g for g in gaps(even, rules) if g.editor)
+        test = next(t for e, t in gaps(CrossedPanel(panel_of(design, GAP, 0.0, rng)), rules) if e.editor)
+        (moved,) = compute_shift_tests(CrossedPanel(panel_of(design, 0.0, SHIFT, rng)), rules)
+        even = CrossedPanel(panel_of(design, 0.0, 0.0, rng))
+        gap = next(g for g, _ in gaps(even, rules) if g.editor)
         (still,) = compute_shift_tests(even, rules)
         ends = [abs(x) for x in (still.low, still.high) if x is not None]
         seen += [
-            test.p < 0.05,
+            test.p is not None and test.p < 0.05,
             moved.p is not None and moved.p < 0.05 and moved.value > 0,
             gap.high is not None and gap.high <= margins[0],
             len(ends) == 2 and max(ends) <= margins[1],

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from evenedit.stats.engine.bootstrap import Bootstrap
+
 from validation.coverage import World, alarms, one_study, ppi_study, shares
 from validation.few_prompts import covered, study
 

@@ -144,7 +144,8 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
                 name = rules.get(experiment, STANDARD_RULES[experiment])
                 values[rows] = _rule(experiment, name, len(judges))(cube[:, rows])
                 if name in ONE_JUDGE:
-                    judged[np.ix_([at for at in range(len(judges)) if at != ONE_JUDGE.index(name)], rows)] = MISSING
+                    others = np.arange(len(judges)) != ONE_JUDGE.index(name)
+                    judged[np.ix_(others, rows)] = MISSING
         values[:, _PREFERENCE] = preference(cube[:, :, _PREFERENCE])
     else:
         judged = np.zeros((1, *values.shape), dtype=np.int8)

@@ -48,6 +48,26 @@ class PerJudgeEstimate:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeError:
+    """The measured error of one judge at one threshold, in one group."""
+
+    judge: str
+    measure: str
+    """rate.<rate>"""
+    threshold: str
+    """The question and the scores that the rate counts."""
+    group: Mapping[str, str]
+    error: str
+    """false_calls: the rate where nothing changed."""
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    source: str
+    """What it was measured on: null_pairs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How the calls of one rater about one editor ended."""
 

@@ -21,14 +21,12 @@ PEOPLE = "people"
 
 
 FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
-FindingLevel = Literal[
-    "clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"
-]
+FindingLevel = Literal["clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"]
 CLEAR: tuple[FindingLevel, ...] = ("clear", "clear_to_judges", "clear_to_judge")
 """The levels of a finding whose test rejects, by who saw it: people or an instrument, judges, one judge."""
 SHOWN: tuple[FindingLevel, ...] = (*CLEAR, "suggestive")
 """The levels of a finding with signs of an effect."""
-Evidence = Literal["people", "instrument", "judges", "one_judge", "none", ""]
+Evidence = Literal["people", "instrument", "outcome", "judges", "one_judge", "none", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,6 @@ class Reliability:
     high: float | None
     n: int
     """Edits that two judges or more scored."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,8 @@ class Finding:
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
     evidence: Evidence = ""
-    """Who saw it: people, instrument, judges, one_judge, or none where the judges are not reliable enough."""
+    """Who saw it: people, instrument, judges, one_judge; outcome where the editor itself answered (a refusal); none
+    where the judges agree no better than chance."""
     reliability: Reliability | None = None
     """How far the judges agree on it; None with fewer than two judges."""
     q: float | None = None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
@@ -17,6 +17,7 @@ from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results import long_lists
 from evenedit.results.agreement import Agreement as Agreement
 from evenedit.results.agreement import Coverage as Coverage
+from evenedit.results.agreement import JudgeError as JudgeError
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.finding import Contribution as Contribution
@@ -255,6 +256,8 @@ class Results:
     mitigation: tuple[MitigationEffect, ...] = ()
     role_effects: tuple[RoleEffect, ...] = ()
     """What decides who gets the role of two-person prompts, where pronouns or portraits were swapped."""
+    judge_errors: tuple[JudgeError, ...] = ()
+    """The judges' measured errors, from null pairs; empty without them."""
     powered: tuple[PredictionPowered, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[InstrumentResults, ...] = ()
@@ -370,13 +373,20 @@ class Results:
             test.highest if test else None,
             test.lowest if test else None,
             test.p if test else None,
-            test.p_holm if test else None,
             e.n,
             e.missing,
             e.method,
-            test.p_editor if test else None,
             test.p_adjusted if test else None,
+            test.shrunken if test else None,
         )
+
+    def corrected(self, e: Estimate) -> PredictionPowered | None:
+        """Return the judges' estimate as corrected by people's ratings; None where people rated too little."""
+        place = (e.measure, e.experiment, e.condition, e.editor, dict(e.group))
+        for p in self.powered:
+            if p.enough and (p.measure, p.experiment, p.condition, p.editor, dict(p.group)) == place:
+                return p
+        return None
 
     def to_frame(self, name: str = "estimates") -> pd.DataFrame:
         """Return a list of `results.json` as a data frame: a column per field, and per factor for a group's labels.

@@ -251,7 +251,7 @@ def _few(values: Mapping[str, float], value: float) -> str:
 
 
 def _trends(index: Index, editor: str) -> Iterator[Sentence]:
-    """Yield a sentence on the rates that change clearly along an ordered factor."""
+    """Yield a sentence on the rates whose change has an interval without 0 along an ordered factor."""
     for factor in (f for f in index.factors if f.ordered):
         estimates = [(r, index.find(Measure.trend(r), editor, {factor.name: "*"})) for r in RATES]
         trends = [
@@ -260,5 +260,6 @@ def _trends(index: Index, editor: str) -> Iterator[Sentence]:
             if e and interval_excludes(e.low, e.high)
         ]
         if trends:
-            text = f"From one level of {factor_noun(factor)} to the next, rates change on average by: {listed(trends)}."
-            yield Sentence(text, "suggestive", editor)
+            text = f"From one level of {factor_noun(factor)} to the next, rates change on average by: {listed(trends)}"
+            text += "; not adjusted for the number of rates."
+            yield Sentence(text, "observed", editor)

@@ -43,6 +43,6 @@ def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
         if panel.condition == ConditionKind.BASELINE:
             crossed = CrossedPanel(panel)
             yield from estimates(crossed, [{}], rules)
-            yield from gaps(crossed, rules)
+            yield from (estimate for estimate, _ in gaps(crossed, rules))
     for panel in [*mitigation_panels(scores, scored, rules), *stereotype_panels(scores)]:
         yield from estimates(CrossedPanel(panel), [{}], rules)

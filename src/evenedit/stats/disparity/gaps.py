@@ -13,6 +13,7 @@ from evenedit.protocol.measures import MeasureKind
 from evenedit.results.results import Contrast, GapTest, GroupDifference
 from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty
 
@@ -20,12 +21,13 @@ Ends = tuple[float | None, float | None]
 NONE: Ends = (None, None)
 
 
-def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Estimate]:
-    """Yield gap.<rate> over each factor with two levels or more, for every editor and pooled.
+def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate, GapTest]]:
+    """Yield gap.<rate> and its test over each factor with two levels or more, for every editor and pooled.
 
     The value is highest minus lowest. The interval is that of the largest true difference between two groups.
     """
     panel = crossed.panel
+    rows = panel.rows()
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
@@ -34,11 +36,12 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Estimate]:
             measure = panel.measures[at]
             if not measure.is_rate:
                 continue
-            editor, members = panel.rows()[row]
+            editor, members = rows[row]
+            name = measure.name.to(MeasureKind.GAP)
             ends = NONE if tests.range_interval is None else tests.range_interval
             count = panel.column_sum(measure.count, members, labelled)
-            yield Estimate(
-                measure=measure.name.to(MeasureKind.GAP),
+            estimate = Estimate(
+                measure=name,
                 experiment=panel.experiment,
                 condition=panel.condition,
                 editor=editor,
@@ -48,56 +51,44 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Estimate]:
                 high=None if ends[1] is None else min(1.0, ends[1]),
                 n=count,
                 missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                method="none: nothing varies" if tests.range_interval is None else "tukey-kramer, pooled variance",
+                method=_range_method(tests),
             )
+            faces = int((panel.sums[measure.count][members].sum(axis=0)[labelled] > 0).sum())
+            yield estimate, gap_test(tests, name, panel, editor, factor, faces)
 
 
-def gap_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[GapTest]:
-    """Yield the test of every rate over every factor, for every editor and pooled."""
-    panel = crossed.panel
-    for factor, levels in panel.axes.levels.items():
-        if len(levels) < 2:
-            continue
-        labelled = np.isin(panel.axes.labels[factor], levels)
-        for (row, at), tests in group_tests(crossed, factor, rules.confidence).items():
-            measure = panel.measures[at]
-            if measure.is_rate:
-                members = panel.rows()[row][1]
-                counts = panel.sums[measure.count][members].sum(axis=0)
-                yield GapTest(
-                    measure=measure.name.to(MeasureKind.GAP),
-                    experiment=panel.experiment,
-                    condition=panel.condition,
-                    editor=panel.rows()[row][0],
-                    factor=factor,
-                    faces=int((counts[labelled] > 0).sum()),
-                    **gap_fields(tests),
-                )
-
-
-def gap_fields(tests: GroupTests) -> dict[str, object]:
-    """Return the numbers of a gap test from the tests of its groups."""
+def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, factor: str, faces: int) -> GapTest:
+    """Return the test of a gap from the tests of its groups."""
     rates = dict(zip(tests.levels, tests.rates, strict=True))
-    highest, lowest = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
     smallest = tests.smallest_p
     first = None if smallest is None else tests.p.index(smallest)
-    return {
-        "value": tests.gap,
-        "highest": highest,
-        "lowest": lowest,
-        "p": smallest,
-        "t": None if first is None else tests.t[first],
-        "df": None if first is None else tests.freedom,
-        "shrunken": tests.gap * tests.shrinkage,
-        "tau": tests.tau,
-        "groups": tuple(
-            GroupDifference(level, rate, value, *(ends or NONE), p)
-            for level, rate, value, ends, p in zip(
-                tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True
-            )
-        ),
-        "method": "none: nothing varies" if smallest is None else "analysis of means, pooled variance",
-    }
+    return GapTest(
+        measure=measure,
+        experiment=panel.experiment,
+        condition=panel.condition,
+        editor=editor,
+        factor=factor,
+        value=tests.gap,
+        highest=max(rates, key=rates.__getitem__),
+        lowest=min(rates, key=rates.__getitem__),
+        p=smallest,
+        faces=faces,
+        method=_test_method(tests),
+        t=None if first is None else tests.t[first],
+        df=None if first is None else tests.freedom,
+        shrunken=tests.gap * tests.shrinkage,
+        tau=tests.tau,
+        groups=group_differences(tests),
+    )
+
+
+def group_differences(tests: GroupTests) -> tuple[GroupDifference, ...]:
+    """Return each group of a test with its difference."""
+    rows = zip(tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True)
+    return tuple(
+        GroupDifference(level, rate, value, ends[0] if ends else None, ends[1] if ends else None, p)
+        for level, rate, value, ends, p in rows
+    )
 
 
 def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]:
@@ -134,9 +125,7 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
                     )
 
 
-def larger_variance(
-    crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]
-) -> Uncertainty:
+def larger_variance(crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]) -> Uncertainty:
     """Return the larger of the variance of a contrast and the one pooled over the groups of its factor."""
     groups = [crossed.of({factor: level}) for level in crossed.panel.axes.levels[factor]]
     return crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))
@@ -173,3 +162,18 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
                     missing=panel.column_sum(measure.applicable, members, labelled) - count,
                     method="slope of group rates, t" if known else "slope of group rates; none: nothing varies",
                 )
+
+
+def _test_method(tests: GroupTests) -> str:
+    """Return how the groups were tested."""
+    if tests.smallest_p is None:
+        return "none: nothing varies"
+    separated = all(t is None for t in tests.t)
+    return "exact permutation of faces" if separated else "analysis of means, pooled variance"
+
+
+def _range_method(tests: GroupTests) -> str:
+    """Return how the interval of a gap was made."""
+    if tests.range_interval is None:
+        return "none: nothing varies"
+    return "tukey-kramer, pooled variance" if tests.t[0] is not None else "korn-graubard(source)"

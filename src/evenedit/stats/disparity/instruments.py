@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
 from evenedit.results.results import InstrumentResults, MissingReason
-from evenedit.stats.disparity.gaps import contrasts, gap_tests, gaps
+from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
@@ -26,7 +26,7 @@ from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
-BOUNDS = {Measure.mean(name): (0.0, 1.0) for name in ("changed_share", "redrawn")}
+BOUNDS: Mapping[str, tuple[float, float]] = {Measure.mean(name): (0.0, 1.0) for name in ("changed_share", "redrawn")}
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
@@ -44,12 +44,13 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
         if panel is None:
             continue
         crossed = CrossedPanel(panel)
-        tests = tuple(gap_tests(crossed, rules))
+        tested = list(gaps(crossed, rules))
+        tests = tuple(test for _, test in tested)
         results = InstrumentResults(
             rater=name,
             estimates=(
                 *estimates(crossed, panel.axes.groups(crossed=True), rules),
-                *gaps(crossed, rules),
+                *(estimate for estimate, _ in tested),
                 *_by_prompt(table, rows, rater, readings, rules),
                 *_mitigated(table, rater, readings, rules),
             ),
@@ -144,9 +145,7 @@ def instrument_panel(
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(
-                Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)
-            ),
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)),
             total,
             is_read.astype(np.int64),
             applicable,

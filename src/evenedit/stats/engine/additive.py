@@ -173,7 +173,7 @@ def _weights(draws: int, seed: int, units: int) -> NDArray[np.uint16]:
 
 
 def unit_weights(rng: np.random.Generator, units: int, draws: int, chunk: int) -> Iterator[NDArray[np.int64]]:
-    """Yield chunks [draw, unit] of how often each unit is drawn, for units - 1 draws with replacement (Rao and Wu 1988)."""
+    """Yield chunks [draw, unit] of how often each unit is drawn, n - 1 times with replacement (Rao and Wu 1988)."""
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
         drawn = rng.integers(0, units, size=(size, units - 1))

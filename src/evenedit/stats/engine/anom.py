@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import exp, lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from evenedit.stats.engine.crossed import CrossedPanel, PooledVariance
-from evenedit.stats.engine.variance import NEGLIGIBLE, Values, satterthwaite
+from evenedit.stats.engine.variance import NEGLIGIBLE, Values, difference, korn_graubard, satterthwaite
 
 DRAWS = 20_000
 """Draws of the largest of correlated normal deviates."""
@@ -48,7 +49,7 @@ class GroupTests:
     shrinkage: float
     """The part of the differences between groups that is not noise, 0 to 1."""
     range_interval: tuple[float, float] | None
-    """Simultaneous interval of the difference between the two groups furthest apart."""
+    """Interval of the largest true difference between two groups; where nothing varies, faces are the units."""
 
     @property
     def smallest_p(self) -> float | None:
@@ -87,7 +88,10 @@ def group_tests(
         unit = _Unit(pooled, row, at)
         rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
         tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(own[present, row, at])
-        tests[row, at] = _tests(tuple(levels[i] for i in present), rates, sizes, tested, unit, confidence)
+        present_faces = faces[present, row, at]
+        tests[row, at] = _tests(
+            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence
+        )
     return tests
 
 
@@ -112,7 +116,13 @@ class _Unit:
 
 
 def _tests(
-    levels: tuple[str, ...], rates: Values, sizes: Values, tested: NDArray[np.bool_], unit: _Unit, confidence: float
+    levels: tuple[str, ...],
+    rates: Values,
+    sizes: Values,
+    faces: Values,
+    tested: NDArray[np.bool_],
+    unit: _Unit,
+    confidence: float,
 ) -> GroupTests:
     k = len(levels)
     weights = np.array([[1.0, -1.0], [-1.0, 1.0]]) if k == 2 else np.eye(k) - 1 / k
@@ -125,7 +135,7 @@ def _tests(
     p: list[float | None] = [None] * k
     t: list[float | None] = [None] * k
     intervals: list[tuple[float, float] | None] = [None] * k
-    span = None
+    span: tuple[float, float] | None = None
     if varies:
         largest = _largest(shares)
         reach = float(stdtrit(freedom, ndtr(_quantile(shares, confidence, pairs=False))))
@@ -135,6 +145,13 @@ def _tests(
             if tested[g] and (k > 2 or tested.all()):
                 p[g] = _adjusted(abs(float(deviations[g] / errors[g])), freedom, largest, k)
         span = _range(rates, sizes, single, freedom, shares, confidence)
+    elif set(rates) <= {0.0, 1.0} and faces.min() > 1:
+        ends = [korn_graubard(float(rate), float(n), confidence) for rate, n in zip(rates, faces, strict=True)]
+        lows, highs = zip(*ends, strict=True)
+        span = max(0.0, max(lows) - min(highs)), max(highs) - min(lows)
+        if len(set(rates)) > 1 and tested.all():
+            p = [_separation_p(faces)] * k
+            intervals = [_separation_interval(g, rates, ends) for g in range(k)]
     noise = single / k * float((1 / sizes).sum())
     between = float(rates.var(ddof=1))
     tau2 = max(0.0, between - noise)
@@ -150,6 +167,22 @@ def _tests(
         shrinkage=tau2 / between if between > 0 else 0.0,
         range_interval=span,
     )
+
+
+def _separation_p(faces: Values) -> float:
+    """Return the exact permutation p (Fisher 1935) of groups whose faces are all alike within and differ between."""
+    k = len(faces)
+    ways = lgamma(faces.sum() + 1) - sum(lgamma(n + 1) for n in faces)
+    return min(1.0, exp(lgamma(k + 1) - ways))
+
+
+def _separation_interval(group: int, rates: Values, ends: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval of such a group's deviation from the intervals of all groups."""
+    others = [at for at in range(len(rates)) if at != group]
+    low, high = (float(np.mean([ends[at][side] for at in others])) for side in (0, 1))
+    share = 1.0 if len(rates) == 2 else 1 - 1 / len(rates)
+    interval = difference(float(rates[group]), float(rates[others].mean()), (ends[group], (low, high)), 0.0)
+    return share * interval[0], share * interval[1]
 
 
 def _adjusted(t: float, freedom: float, largest: Values, k: int) -> float:
@@ -179,7 +212,7 @@ def _largest(shares: tuple[float, ...]) -> Values:
     means = _normals(k) / np.sqrt(size)
     centred = means - means.mean(axis=1, keepdims=True)
     errors = np.sqrt(((np.eye(k) - 1 / k) ** 2) @ (1 / size))
-    return np.sort(np.abs(centred / errors).max(axis=1))
+    return np.asarray(np.sort(np.abs(centred / errors).max(axis=1)))
 
 
 @lru_cache(maxsize=512)

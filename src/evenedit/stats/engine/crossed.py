@@ -88,7 +88,7 @@ class PooledVariance:
         weights = [1.0 if at == group else 0.0 for at in range(len(self.counts))]
         inside = self.rate * (1 - self.rate)
         rows = np.divide(inside, self.counts[group], out=np.zeros_like(inside), where=self.counts[group] > 0)
-        return np.divide(self.of(weights).variance, rows, out=np.full_like(rows, np.nan), where=rows > 0)
+        return np.asarray(np.divide(self.of(weights).variance, rows, out=np.full_like(rows, np.nan), where=rows > 0))
 
 
 class CrossedPanel:
@@ -251,7 +251,9 @@ def _pool(groups: Sequence[GroupSums]) -> PooledVariance:
     mean_prompt = by_prompt / np.maximum(size, 1.0)
     prompts = has_prompt.sum(axis=0).astype(np.float64)
     # a prompt that a group never met says nothing about how the group differs on it
-    deviations = sum(g.count * (np.where(g.has_prompt, g.by_prompt - mean_prompt, 0.0) ** 2).sum(axis=0) for g in groups)
+    deviations = sum(
+        g.count * (np.where(g.has_prompt, g.by_prompt - mean_prompt, 0.0) ** 2).sum(axis=0) for g in groups
+    )
     met = sum(g.has_prompt.sum(axis=0) - (g.count > 0) for g in groups)
     interaction_freedom = np.maximum(np.asarray(met) - (prompts - 1), 0.0)
     return PooledVariance(

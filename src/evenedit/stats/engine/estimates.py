@@ -19,6 +19,8 @@ SCALE = (1.0, 5.0)
 FEW_PROMPTS = 8
 RARE = 0.10
 """Fewer prompts than `FEW_PROMPTS` cannot show how a rate below this varies over prompts."""
+FEW_EVENTS = 5
+"""A group's own variance is not relied on with fewer events, or fewer edits without one."""
 DOMINANT = 0.5
 """A rate of which one prompt holds more than this share is a statement about these prompts."""
 
@@ -103,21 +105,23 @@ def share_size(
 ) -> ShareSize:
     """Return the effective size of a share.
 
-    A group in which the event always or never occurred has no variance of its own: it takes the design effect of the
-    other groups of its factor or, where nothing varies at all, counts faces. With few prompts and rare events, or one
-    prompt that holds most of them, the variance over prompts is not known and prompts are taken as fixed.
+    A group in which the event always or never occurred has no variance of its own: it takes the design effect of all
+    groups of its factor or, where nothing varies at all, counts faces. With few events its size is at most that. With
+    few prompts and rare events, or one prompt that holds most of them, the variance over prompts is not known and
+    prompts are taken as fixed.
     """
     value, n = float(sums.value[row, at]), float(sums.count[row, at])
     faces, prompts = float(sums.faces[row, at]), float(sums.prompts[row, at])
     these = prompts > 1 and ((prompts < FEW_PROMPTS and value < RARE) or sums.top_prompt[row, at] > DOMINANT)
+    effect = _design_effect(crossed, group) if n * min(value, 1 - value) < FEW_EVENTS else None
+    borrowed = faces if value in (0.0, 1.0) else n
+    if effect is not None and effect[row, at] > 0:
+        borrowed = min(n, max(1.0, n / float(effect[row, at])))
     if value in (0.0, 1.0):
-        effect = _design_effect(crossed, group)
-        known = effect is not None and effect[row, at] > 0
-        return ShareSize(min(n, max(1.0, n / float(effect[row, at]))) if known and effect is not None else faces, these)
-    variance, freedom = (
-        (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
-    )
-    return ShareSize(effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, confidence), these)
+        return ShareSize(borrowed, these)
+    variance, freedom = (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
+    size = effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, confidence)
+    return ShareSize(min(size, borrowed), these)
 
 
 def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | None:

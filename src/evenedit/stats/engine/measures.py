@@ -108,7 +108,8 @@ def add_shift_measure(
     raters = np.stack([value > 0 for value in judged]).sum(axis=0)
     unit = int(np.lcm.reduce(np.arange(1, len(judged) + 1)))
     part = np.divide(unit, raters, out=np.zeros(len(raters)), where=raters > 0).astype(np.int64)
-    above, below = (sum(side) * part * applies for side in zip(*(_sides(question, v, rates) for v in judged)))
+    sides = zip(*(_sides(question, value, rates) for value in judged), strict=True)
+    above, below = (np.sum(side, axis=0) * part * applies for side in sides)
     valid = (raters > 0).astype(np.int64)
     names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
     measure = RatioMeasure(Measure.shift(question), *names, unit=unit)

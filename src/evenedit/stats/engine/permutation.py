@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import lgamma, log
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def permuted(
 
 
 def between_group_variance(
-    labels: NDArray[np.int8], levels: int, total: NDArray[np.floating], count: NDArray[np.floating]
+    labels: NDArray[np.int8], levels: int, total: NDArray[Any], count: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the variance between levels of `total` over `count`: [permutation, ratio] from [face, ratio]."""
     both = np.concatenate([total, count], axis=1).astype(np.float64)

@@ -83,7 +83,11 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
             question = measure.name.name
             two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
             above, below = (
-                (panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit if two_sided else 0.0)
+                (
+                    panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit
+                    if two_sided
+                    else 0.0
+                )
                 for side in ("above", "below")
             )
             size = share_size(crossed, {}, sums, sure, row, at, rules.confidence) if measure.is_share else None

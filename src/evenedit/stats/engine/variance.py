@@ -38,9 +38,7 @@ class Uncertainty:
         """Return the larger variance of two, with its degrees of freedom."""
         takes = np.nan_to_num(other.variance, nan=np.inf) > np.nan_to_num(self.variance, nan=np.inf)
         takes |= np.isnan(other.variance)
-        return Uncertainty(
-            np.where(takes, other.variance, self.variance), np.where(takes, other.freedom, self.freedom)
-        )
+        return Uncertainty(np.where(takes, other.variance, self.variance), np.where(takes, other.freedom, self.freedom))
 
 
 def satterthwaite(faces: Part, prompts: Part, cells: Part) -> Uncertainty:
@@ -57,7 +55,9 @@ def satterthwaite(faces: Part, prompts: Part, cells: Part) -> Uncertainty:
     of_sum = np.divide(total**2, parts, out=np.ones_like(total), where=parts > 0)
     freedom = np.where(total > largest, of_sum, np.where(face >= prompt, face_freedom, prompt_freedom))
     variance = np.where(several, np.maximum(total, largest), face)
-    return Uncertainty(variance, np.maximum(np.where(several, freedom, face_freedom), 1.0))
+    freedom = np.where(several, freedom, face_freedom)
+    balanced = (variance <= NEGLIGIBLE) & (cell > NEGLIGIBLE)  # faces and prompts are alike, single cells are not
+    return Uncertainty(np.where(balanced, cell, variance), np.maximum(np.where(balanced, cell_freedom, freedom), 1.0))
 
 
 def clustered_variance(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int64]) -> Uncertainty:

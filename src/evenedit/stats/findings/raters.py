@@ -26,7 +26,7 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
     """Yield judges that leave edits of one group unanswered more often."""
     factors = {f.name: f for f in parts.factors}
     for t in parts.coverage_tests:
-        if t.editor is None and t.p_holm < ALPHA and t.factor in factors:
+        if t.editor is None and t.p_adjusted is not None and t.p_adjusted < ALPHA and t.factor in factors:
             rater = t.measure.removeprefix("gap.unanswered.")
             worse, other = (group_name({t.factor: c}, [factors[t.factor]]) for c in (t.highest, t.lowest))
             text = (
@@ -36,7 +36,7 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
                 "answers there."
             )
             yield finding_in_words(
-                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p
+                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_adjusted, p_raw=t.p
             )
 
 
@@ -64,8 +64,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
         default=None,
     )
     bound = (
-        f" The intervals still allow a difference of {points(widest.high)} "
-        f"({_axis(widest)} by {_by(widest, factors)})."
+        f" The intervals still allow a difference of {points(widest.high)} ({_axis(widest)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""
     )

@@ -14,7 +14,7 @@ from evenedit.ratings.combine import applicable_questions as asked_of
 from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.results.results import Coverage, GapTest
-from evenedit.stats.disparity.gaps import gap_tests
+from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
@@ -62,7 +62,7 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         return []
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
     panel = build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
-    tests = list(gap_tests(CrossedPanel(panel), rules))
+    tests = [test for _, test in gaps(CrossedPanel(panel), rules)]
     pooled = [t for t in tests if t.editor is None]
     adjusted = dict(zip(map(id, pooled), holm([t.p for t in pooled]), strict=True))
     return [replace(t, p_adjusted=adjusted.get(id(t))) for t in tests]
