@@ -1,6 +1,7 @@
 """What intervals cover and how often tests alarm, in simulated studies: the tables of the validations, at a small size.
 
-STUDIES in the environment sets another number of studies of each world, WORLDS of random worlds, SEED draws studies that nobody has seen.
+STUDIES in the environment sets another number of studies of each world, WORLDS another number of random worlds; SEED
+draws studies that nobody has seen.
 """
 
 import os
