@@ -235,7 +235,7 @@ class PseudoPanel:
         self.crossed = [CrossedPanel(self._panel(column)) for column in columns]
         """Of people alone, and with judges."""
         self.groups = [
-            [c.of({factor: level}) for level in self.levels] if factor else [c.everybody] for c in self.crossed
+            [c.of({factor: level}) for level in self.levels] if factor else [c.all_faces] for c in self.crossed
         ]
         self.counts = np.stack([g.count for g in self.groups[1]]) * (self.labels.sum(axis=0) > 0)
         if factor:
