@@ -62,7 +62,7 @@ def test_a_shift_of_everybody_is_the_first_finding_and_no_gap_is_clear(lightenin
     assert first.value == pytest.approx(0.5 - 8 / 96) and first.low > 0
     assert "50.0% of 96 edits were rated lighter than the source and 8.3% darker" in first.text
     assert (first.evidence, first.reliability.value) == ("judges", 1.0)
-    assert first.estimand == "Prompts like these, faces like these, as rated by two judges, not checked by people."
+    assert first.estimand == "These prompts, faces like these, as rated by two judges, not checked by people."
     assert not [f for f in lightening.findings if f.kind == "gap" and f.level in EFFECT_LEVELS]
     assert lightening.estimate("shift.skin_tone", editor="e").value == first.value
     assert lightening.estimate("shift.skin_tone", editor="e", group={"race": "Black"}).n == 48
