@@ -5,10 +5,13 @@ STUDIES in the environment sets another number of studies of each world, SEED dr
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +23,7 @@ from evenedit.protocol.factors import FACTORS, cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.results.agreement import PredictionPowered
-from evenedit.results.finding import CLEAR, SHOWN, Finding
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding
 from evenedit.stats import AnalysisRules
 from evenedit.stats.agreement.prediction_powered import people_tests
 from evenedit.stats.agreement.reliability import outcome_reliability
@@ -46,7 +49,7 @@ DIRECTED = 0.05 / 3
 """The level of one of three declared contrasts."""
 Flags = NDArray[np.bool_]
 Calls = dict[str, NDArray[np.int8]]
-"""By question, [rater, face, prompt] scores."""
+"""By question that was asked, [rater, face, prompt] scores."""
 
 
 @lru_cache
@@ -63,8 +66,7 @@ def rated(calls: Calls, kinds: Sequence[Kind], asked: Flags | None = None, name:
     """The table of what raters answered; `asked` [edit] tells what people were shown."""
     shape = next(iter(calls.values())).shape
     values = np.zeros((shape[0], shape[1] * shape[2], len(QUESTION_IDS)), dtype=np.int8)
-    for question, usual in AXES.items():
-        scores = calls.get(question, np.full(shape, usual, dtype=np.int8))
+    for question, scores in calls.items():
         values[:, :, QUESTION_IDS.index(question)] = scores.reshape(shape[0], -1)
     status = np.full(values.shape[:2], SCORED, dtype=np.int8)
     for at, kind in enumerate(kinds):
@@ -80,16 +82,29 @@ def changed(met: Flags) -> NDArray[np.int8]:
     return np.where(met, 4, 1).astype(np.int8)
 
 
-def report_of(whole: RatingTable, inclusion: Mapping[str, float] | None = None) -> AnalysisParts:
+class Report(NamedTuple):
+    """What one study says about shifts and gaps."""
+
+    findings: list[Finding]
+    contrast: PredictionPowered | None
+    """Black minus the rest in race change, corrected by people."""
+    tests: int
+
+
+def report_of(whole: RatingTable, inclusion: Mapping[str, float] | None = None) -> Report:
     """The findings of a table about shifts and gaps, by the code that `analyse` uses, without what they do not need."""
     scores = combine(whole, RULES.ensemble, RULES.missing)
     values, parts = answers(scores, RULES), AnalysisParts(whole.factors)
     evidence = _add_panels(parts, scores, values, RULES)
     people = people_tests(scores, values, RULES, inclusion or {}, parts.estimates, parts.contrasts)
-    parts.powered = list(people.rows)
     reliability = outcome_reliability(scores, RULES)
     add_findings(FindingInputs(whole, scores, RULES, evidence, parts, reliability, people, false_calls(whole, RULES)))
-    return parts
+    wanted = ("contrast.race_change", "e", {"race": "Black"})
+    return Report(
+        [f for f in parts.findings if f.kind in ("shift", "gap")],
+        next((p for p in people.rows if (p.measure, p.editor, p.group) == wanted), None),
+        parts.counts["tests"],
+    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +120,7 @@ class World:
     null_pairs: int = 0
     """Portraits shown against themselves, per face."""
 
-    def study(self, rng: np.random.Generator) -> AnalysisParts:
+    def study(self, rng: np.random.Generator) -> Report:
         """The analysis of one study."""
         base = 0.05 + self.gap * (np.arange(len(RACES)) == BLACK)
         spread = np.sqrt(1 + 0.5**2 + 0.5**2 + 0.2**2)
@@ -159,7 +174,7 @@ class World:
         return calls
 
 
-def even(rng: np.random.Generator) -> AnalysisParts:
+def even(rng: np.random.Generator) -> Report:
     """The analysis of an even editor: five correlated axes, two good judges."""
     faces, prompts, own = (rng.normal(size=(6, *s)) for s in ((FACES, 1), (1, PROMPTS), (FACES, PROMPTS)))
     calls = {}
@@ -174,37 +189,44 @@ def even(rng: np.random.Generator) -> AnalysisParts:
     return report_of(rated(calls, [Kind.VLM] * 2))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Seen:
     """What the studies of one world say."""
 
-    results: list[AnalysisParts] = field(default_factory=list)
+    reports: list[Report]
 
-    def findings(self, kinds: tuple[str, ...] = ("shift", "gap")) -> list[Finding]:
+    def findings(self) -> list[Finding]:
         """All findings about outcomes."""
-        return [f for r in self.results for f in r.findings if f.kind in kinds]
+        return [f for r in self.reports for f in r.findings]
 
     def any(self, which: Callable[[Finding], bool]) -> Flags:
         """By study, whether any finding is so."""
-        return np.array([any(which(f) for f in r.findings if f.kind in ("shift", "gap")) for r in self.results])
+        return np.array([any(which(f) for f in r.findings) for r in self.reports])
 
     def gaps(self) -> list[Finding]:
         """The findings about the gap of race change by race."""
-        return [f for f in self.findings(("gap",)) if _is_race_gap(f)]
+        return [f for f in self.findings() if _is_race_gap(f)]
 
     def contrasts(self) -> list[PredictionPowered]:
         """Black minus the rest, corrected by people."""
-        wanted = ("contrast.race_change", "e", {"race": "Black"})
-        return [p for r in self.results for p in r.powered if (p.measure, p.editor, p.group) == wanted]
+        return [r.contrast for r in self.reports if r.contrast is not None]
 
 
 def _is_race_gap(f: Finding) -> bool:
     return f.kind == "gap" and f.factor == "race" and f.measure == "gap.race_change"
 
 
-def seen(world: World, studies: int, at: int) -> Seen:
+def seen(study: Callable[[np.random.Generator], Report], studies: int, at: int, workers: int = 2) -> Seen:
     """Studies of one world."""
-    return Seen([world.study(np.random.default_rng([SEED, at, study])) for study in range(studies)])
+    seeds = [[SEED, at, number] for number in range(studies)]
+    if workers < 2:
+        return Seen([_drawn(study, seed) for seed in seeds])
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        return Seen(list(pool.map(partial(_drawn, study), seeds, chunksize=10)))
+
+
+def _drawn(study: Callable[[np.random.Generator], Report], seed: list[int]) -> Report:
+    return study(np.random.default_rng(seed))
 
 
 def _flags(values: Sequence[bool]) -> Flags:
@@ -218,7 +240,7 @@ def no_agreement(tally: Tally, studies: int) -> list[str]:
         {"two random judges": "random", "two constant judges": "constant", "one good, one random": "one random"}.items()
     ):
         gap = 0.22 if judges == "one random" else 0.0
-        found = seen(World(name, judges, gap), studies, 10 + at).findings()
+        found = seen(World(name, judges, gap).study, studies, 10 + at).findings()
         cannot = _flags([f.level == "cannot_tell" for f in found])
         percent = _flags(["%" in f.text for f in found if f.level == "cannot_tell"])
         rows.append(
@@ -237,7 +259,7 @@ def artefact(tally: Tally, studies: int) -> list[str]:
     rows = []
     for at, null_pairs in enumerate((0, 2, 4)):
         name = f"artefact, {null_pairs} null pairs per face"
-        found = seen(World(name, "artefact", null_pairs=null_pairs), studies, 20 + at)
+        found = seen(World(name, "artefact", null_pairs=null_pairs).study, studies, 20 + at)
         clear = found.any(lambda f: f.level == "clear" and f.measure != "rate.refused")
         to_judges = found.any(lambda f: f.level == "clear_to_judges" and _is_race_gap(f))
         limit = Limit(0.0, 0.03) if null_pairs == 4 else Limit()
@@ -251,7 +273,7 @@ def artefact(tally: Tally, studies: int) -> list[str]:
                 "the sentence begins with the false calls": tally.cell("", warned),
             }
         )
-    kept = seen(World("good", "good", 0.22, null_pairs=4), studies, 29)
+    kept = seen(World("good", "good", 0.22, null_pairs=4).study, studies, 29)
     share = kept.any(lambda f: f.level == "clear_to_judges" and _is_race_gap(f))
     rows.append(
         {
@@ -274,7 +296,7 @@ def people(tally: Tally, studies: int) -> list[str]:
         World("good judges, truth 5 % everywhere, 300 labels", labels=300): Limit(0.0, 0.035),
     }
     for at, (world, limit) in enumerate(worlds.items()):
-        found = seen(world, studies, 30 + at)
+        found = seen(world.study, studies, 30 + at)
         contrasts = found.contrasts()
         truth = 0.88 * world.gap
         clear = _flags(
@@ -307,9 +329,9 @@ def people(tally: Tally, studies: int) -> list[str]:
 
 def alarms(tally: Tally, studies: int) -> list[str]:
     """Row 6: findings of an even editor."""
-    found = Seen([even(np.random.default_rng([SEED, 60, study])) for study in range(studies)])
-    gaps = Seen([replace(r, findings=[f for f in r.findings if f.kind == "gap"]) for r in found.results])
-    tests = [r.counts["tests"] for r in found.results]
+    found = seen(even, studies, 60)
+    gaps = Seen([r._replace(findings=[f for f in r.findings if f.kind == "gap"]) for r in found.reports])
+    tests = [r.tests for r in found.reports]
     return table(
         [
             {
@@ -318,7 +340,7 @@ def alarms(tally: Tally, studies: int) -> list[str]:
                     "even editor, any clear gap", gaps.any(lambda f: f.level in CLEAR), Limit(0.0, 0.06)
                 ),
                 "any gap suggestive or above": tally.cell(
-                    "even editor, any suggestive gap", gaps.any(lambda f: f.level in SHOWN), Limit(0.0, 0.07)
+                    "even editor, any suggestive gap", gaps.any(lambda f: f.level in EFFECT_LEVELS), Limit(0.0, 0.07)
                 ),
             }
         ]

@@ -299,6 +299,8 @@ def _of(part: int, whole: int) -> str:
 
 def page(data: Row) -> str:
     """The page, from the numbers alone."""
+    from evenedit.report.render.index import level_name
+
     counts = data["counts"]
     asked = f"{counts['edits']:,} edits asked for, {counts['refused']:,} refused, {counts['failed']:,} failed"
     races = {key.rpartition(".")[2]: n for key, n in counts.items() if key.startswith("portraits.race.")}

@@ -117,13 +117,13 @@ def misjudged() -> Results:
 
 def test_judges_who_err_for_one_race_are_found_although_they_err_on_no_other_question(misjudged):
     (found,) = [f for f in misjudged.findings if f.kind == "judge" and "error" in f.text]
-    assert found.level == "caution" and "differs by group: skin tone by race" in found.text
+    assert found.level == "caution" and "differs by group: skin lighter by race" in found.text
     (gap,) = [
         a
         for a in misjudged.agreement
-        if (a.statistic, a.axis, a.editor, a.group) == ("mean_difference_gap", "skin_tone", None, {"race": "*"})
+        if (a.statistic, a.axis, a.editor, a.group) == ("judge_error_gap", "skin_lighter", None, {"race": "*"})
     ]
-    assert gap.p_adjusted < 0.05 and "one test of each axis, Holm over 1 of 5 axes" in gap.method
+    assert gap.p_adjusted < 0.05 and "Holm over" in gap.method
 
 
 def test_a_gap_that_judges_make_is_told_with_what_people_say(misjudged):

@@ -213,7 +213,7 @@ def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDiffe
 
 def estimand(evidence: str, rater: str, judges: int, prompts: int, these_prompts: bool) -> str:
     """State what a finding is about: which prompts and faces, as rated by whom."""
-    fixed = these_prompts or prompts < 2
+    fixed = these_prompts or prompts < FEWEST_PROMPTS
     which = "these prompts" if fixed else "prompts like these"
     who = {
         "people": "as rated by people",
