@@ -55,7 +55,8 @@ class GapEvidence:
             return self.test.groups
         differences = zip(group_differences(self.people.tests), self.people.intervals, strict=True)
         return tuple(
-            replace(g, low=ends[0] if ends else None, high=ends[1] if ends else None) for g, ends in differences
+            replace(g, low=max(ends[0], -1.0) if ends else None, high=min(ends[1], 1.0) if ends else None)
+            for g, ends in differences
         )
 
     @property
