@@ -253,7 +253,7 @@ def test_invented_scores_do_not_enter_agreement():
 def test_the_report_has_a_section_and_the_plans_file(tmp_path):
     found = analyse(rated(), FEW_DRAWS)
     page = write_report(found, tmp_path, title="People").read_text() + (tmp_path / "appendix.html").read_text()
-    assert 'id="people"' in page and "Judges and people" in page
+    assert 'id="people"' in page and "Judges, people and instruments" in page
     for name in ("between_people", "judges_people", "judges_people_labels", "judge_error", "rank_tests"):
         assert (tmp_path / "tables" / f"{name}.csv").stat().st_size
     assert (tmp_path / "figures" / "figure_people.svg").stat().st_size
