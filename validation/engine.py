@@ -432,8 +432,8 @@ def run(_folder: Path) -> Validation:
         "",
         f"## Other families: {many:,} studies each",
         "",
-        "84 faces and 20 prompts, base rate 20 % and no gap unless stated; the same limits. A world with a share beyond "
-        f"its limit is drawn again with another seed, {AGAIN} times as many studies; these decide.",
+        "84 faces and 20 prompts, base rate 20 % and no gap unless stated; the same limits. A world with a share "
+        f"beyond its limit is drawn again with another seed, {AGAIN} times as many studies; these decide.",
         "",
         *other_families(tally, many),
         "",
