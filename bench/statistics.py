@@ -94,8 +94,8 @@ def run(folder: Path) -> None:
             loop = naive(path) * DRAWS
             print(
                 f"analyze {edits:,} edits: {whole:.2f} s (read {read:.2f} s); a pandas bootstrap of the rates, "
-                f"{DRAWS:,} draws: {loop:.0f} s ({NAIVE_DRAWS} measured); ratio {loop / whole:.0f}, of estimates, tests and "
-                f"findings alone {loop / taken:.0f}"
+                f"{DRAWS:,} draws: {loop:.0f} s ({NAIVE_DRAWS} measured); ratio {loop / whole:.0f}, "
+                f"of estimates, tests and findings alone {loop / taken:.0f}"
             )
         if before:
             print(f"growth for ten times the edits: {taken / before['taken']:.1f}")
