@@ -286,6 +286,9 @@ def test_every_list_is_a_data_frame(results):
         assert len(frame.columns) > 0
         if name not in ("multiverse", "measured", "factors") and "." not in name:
             assert len(frame) == len(getattr(results, name))
+    groups = results.to_frame("tests.groups")
+    assert len(groups) == sum(len(t.groups) for t in results.tests) > len(results.tests)
+    assert {"measure", "factor", "level_within", "rate", "value_within", "p_within"} <= set(groups.columns)
     estimates = results.to_frame("estimates")
     assert {"measure", "editor", "race", "gender", "age", "value", "low", "high"} <= set(estimates.columns)
     mine = estimates.query("editor == 'mine' and measure == 'rate.skin_lighter'")

@@ -23,7 +23,7 @@ from evenedit.protocol.factors import FACTORS, cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.results.agreement import PredictionPowered
-from evenedit.results.finding import CLEAR, SHOWN, Finding
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding
 from evenedit.stats import AnalysisRules
 from evenedit.stats.agreement.prediction_powered import people_tests
 from evenedit.stats.agreement.reliability import outcome_reliability
@@ -340,7 +340,7 @@ def alarms(tally: Tally, studies: int) -> list[str]:
                     "even editor, any clear gap", gaps.any(lambda f: f.level in CLEAR), Limit(0.0, 0.06)
                 ),
                 "any gap suggestive or above": tally.cell(
-                    "even editor, any suggestive gap", gaps.any(lambda f: f.level in SHOWN), Limit(0.0, 0.07)
+                    "even editor, any suggestive gap", gaps.any(lambda f: f.level in EFFECT_LEVELS), Limit(0.0, 0.07)
                 ),
             }
         ]

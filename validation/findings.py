@@ -230,7 +230,7 @@ def _planted(rules: AnalysisRules) -> Iterator[tuple[str, str]]:
         if "mitigation" in experiments:
             for effect in editor.effects:
                 if effect.rate and editor.mended:
-                    what = f"{100 * editor.mended:.0f} % mended"
+                    what = f"{100 * editor.mended:.0f} % fixed"
                     yield f"{name} mitigation {Measure.delta(effect.question)}", what
 
 
@@ -277,7 +277,7 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
         "",
         "Planted effects of the demo's size, and in how many of its studies each is clear. 90 % is asked of what was "
         "planted: a group's rate, what that makes of the rate of all, a choice. It is not asked of a by-product of "
-        "another rate, nor of how much the feature prompt mends: 84 cases, half of which had not drifted on the axis "
+        "another rate, nor of how much the feature prompt fixes: 84 cases, half of which had not drifted on the axis "
         "in question, are too few to show that beyond a repetition.",
         "",
         *(table(powers) if powers else []),

@@ -69,7 +69,7 @@ def found_in_studies(design: Design, margins: tuple[float, float], studies: int,
         return [found[row, 0] for row in range(studies)]
 
     def shifts(moved: CrossedPanel) -> tuple[Values, Uncertainty]:
-        return moved.everybody.value[:-1, 0], moved.uncertainty([moved.everybody], [1.0])
+        return moved.all_faces.value[:-1, 0], moved.uncertainty([moved.all_faces], [1.0])
 
     gaps = [t.smallest_p for t in tests(drawn(design, GAP, 0.0, rng, studies)[0])]
     value, sure = shifts(drawn(design, 0.0, SHIFT, rng, studies)[1])

@@ -309,12 +309,12 @@ def test_a_gap_that_people_corrected_has_their_number_first():
         *place, 0.29, 0.2, 0.4, 0.1, 0.0, 0.2, 0.05, 0.01, 0.11, 0.5, 120, 100, "ppi++", enough=True
     )
     table = all_tables(Index(replace(results, powered=(people,))))["gaps"]
-    at = [column.key for column in table.columns].index("corrected")
+    at = [column.id for column in table.columns].index("corrected")
     cell = table.rows[0][at]
     assert isinstance(cell, Number) and (cell.value, cell.low, cell.high) == (0.05, 0.01, 0.11)
-    assert [column.key for column in table.columns][at + 1] == "gap"
+    assert [column.id for column in table.columns][at + 1] == "gap"
     few = all_tables(Index(replace(results, powered=(replace(people, enough=False),))))["gaps"]
-    assert "corrected" not in [column.key for column in few.columns], "too few labels correct nothing"
+    assert "corrected" not in [column.id for column in few.columns], "too few labels correct nothing"
 
 
 def test_page_csv_and_latex_tell_the_same_number(real: Path):

@@ -33,7 +33,7 @@ DECLARED = (MONK, HEADWEAR)
 OF_THE_RUBRIC = (
     *("race change", "race-change", "gender change", "age change", "race and gender change"),
     *("changed in race", "changed in apparent race", "changed in apparent gender", "apparent race, gender or age"),
-    *("race changed", "gender changed", "race drift", "gender drift", "target age"),
+    *("race changed", "gender changed", "race drift", "gender drift", "age drift", "target age"),
     *("age ratings", "another age", "age axis"),
 )
 """Where the report may speak of race, gender and age: names of questions and rates, and words about them."""
@@ -185,7 +185,7 @@ def test_default_groups_are_named_as_ever():
 
 
 def test_rules_of_a_gate_are_over_the_factors_of_the_results(results: Results):
-    rules = ("gap.skin_lighter[monk] <= 0.05", "gap.skin_lighter.monk <= 0.05", "trend.race_change[monk] <= 0.05")
+    rules = ("gap.skin_lighter[monk] <= 0.05", "gap.skin_lighter.monk <= 0.05", "trend.skin_lighter[monk] <= 0.01")
     parsed = [Rule.parse(text, results.factors) for text in (*rules, "rate.skin_lighter[monk=10] <= 0.99")]
     answers = [outcome.answer for outcome in check(results, parsed)]
     assert answers == [GateAnswer.FAIL, GateAnswer.FAIL, GateAnswer.FAIL, GateAnswer.PASS]

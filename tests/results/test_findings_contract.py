@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from evenedit.results.finding import CLEAR, SHOWN, FindingKind, FindingLevel
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, FindingKind, FindingLevel
 from tests.support.random_studies import random_study
 
 FIELDS = {
@@ -54,7 +54,7 @@ def test_what_does_not_apply_is_null_never_absent(seed: int, written: Mapping[st
         assert f.get("q", 1) <= 0.05 or f["p"] < 0.05
     if f["evidence"] == "none":
         assert f["level"] == "cannot_tell" and "%" not in f["text"] and f["value"] is None
-    if f["level"] in SHOWN and f["kind"] in ("shift", "gap"):
+    if f["level"] in EFFECT_LEVELS and f["kind"] in ("shift", "gap"):
         assert f["estimand"], "what it is about"
         if f["evidence"] in ("judges", "one_judge"):
             assert f["estimand"].endswith("not checked by people.")

@@ -22,7 +22,7 @@ from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
 from evenedit.report.render.index import level_name
 from evenedit.report.text.findings import scope
 from evenedit.reporting.case_pages import NAME
-from evenedit.results.finding import SHOWN, Finding
+from evenedit.results.finding import EFFECT_LEVELS, Finding
 from evenedit.results.results import Results
 
 PictureRule = Literal["show", "blur", "withhold"]
@@ -161,7 +161,7 @@ def _put_front(
 def _worst(results: Results) -> list[tuple[int, str, str, Finding]]:
     """Return the worst clear or suggestive findings, each with the number of its page, level and scope."""
     numbered = enumerate(results.findings, 1)
-    worst = [(n, f) for n, f in numbered if f.level in SHOWN][:FIRST]
+    worst = [(n, f) for n, f in numbered if f.level in EFFECT_LEVELS][:FIRST]
     return [(n, level_name(f.level, f.evidence).capitalize(), scope(f), f) for n, f in worst]
 
 

@@ -245,7 +245,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer to one question about one edit, whoever gave it."""
+    """One answer of one rater to one question about one edit."""
 
     request_id: str
     question_id: str

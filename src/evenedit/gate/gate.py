@@ -36,7 +36,7 @@ from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.report.text.findings import numbered
-from evenedit.results.finding import CLEAR, SHOWN, Finding, FindingKind, within
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding, FindingKind, within
 from evenedit.results.results import Results
 
 _FORM = re.compile(
@@ -48,7 +48,7 @@ _MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"m
 LEVELS: dict[str, tuple[str, ...]] = {
     "clear": CLEAR,
     "suggestive": ("suggestive",),
-    "clear or suggestive": SHOWN,
+    "clear or suggestive": EFFECT_LEVELS,
 }
 """The levels that a rule on findings counts, by its words."""
 JUDGES_ONLY = ("clear_to_judges", "clear_to_judge")

@@ -1,4 +1,4 @@
-"""The one table of ratings that ensemble, statistics and report read, whoever rated: dense, exact, small."""
+"""The one table of ratings that ensemble, statistics and report read, for all kinds of raters: dense, exact, small."""
 
 from __future__ import annotations
 

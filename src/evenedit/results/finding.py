@@ -24,7 +24,7 @@ FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "peop
 FindingLevel = Literal["clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"]
 CLEAR: tuple[FindingLevel, ...] = ("clear", "clear_to_judges", "clear_to_judge")
 """The levels of a finding whose test rejects, by who saw it: people or an instrument, judges, one judge."""
-SHOWN: tuple[FindingLevel, ...] = (*CLEAR, "suggestive")
+EFFECT_LEVELS: tuple[FindingLevel, ...] = (*CLEAR, "suggestive")
 """The levels of a finding with signs of an effect."""
 Evidence = Literal["people", "instrument", "outcome", "judges", "one_judge", "none", ""]
 

@@ -393,7 +393,7 @@ class Results:
 
         A list within a row (the readings of a multiverse, what an instrument estimates) has a row
         for each of its members. The other lists of an instrument are `measured.tests`, `measured.contrasts` and
-        `measured.missing_reasons`.
+        `measured.missing_reasons`; the groups of each test are `tests.groups`.
         """
         from evenedit.results.frames import frame_of
 

@@ -74,7 +74,7 @@ def corrected(table: RatingTable, inclusion: dict[str, float]) -> PeopleTests:
     scores = combine(table, RULES.ensemble, RULES.missing)
     scored = answers(scores, RULES)
     (panel,) = [CrossedPanel(p) for p in diagnosis_panels(scores, scored, RULES)]
-    judged = [*estimates(panel, panel.panel.axes.groups(), RULES), *gaps(panel, RULES)]
+    judged = [*estimates(panel, panel.panel.axes.groups(), RULES), *(gap for gap, _ in gaps(panel, RULES))]
     return people_tests(scores, scored, RULES, inclusion, judged, list(contrasts(panel, RULES)))
 
 

@@ -87,7 +87,7 @@ def test_everybodys_variance_over_faces_is_that_of_faces_with_the_same_labels():
     y = drawn(84, 6)
     panel = panel_of(y)
     labels = {f: np.array([c[f] for c in cells()]) for f in ("race", "gender", "age")}
-    everybody = CrossedPanel(replace(panel, axes=replace(panel.axes, labels=labels))).everybody
+    everybody = CrossedPanel(replace(panel, axes=replace(panel.axes, labels=labels))).all_faces
     squares, freedom = left(y.mean(axis=1), *(indicators(x) for x in labels.values()))
     assert everybody.over_faces[0, 0] == pytest.approx(squares / freedom / 84)
     assert everybody.face_freedom[0, 0] == freedom == 71
@@ -96,7 +96,7 @@ def test_everybodys_variance_over_faces_is_that_of_faces_with_the_same_labels():
 
 def test_labels_that_leave_too_few_faces_are_not_adjusted_for():
     y = drawn(8, 6)
-    labelled = CrossedPanel(panel_of(y, 7)).everybody
+    labelled = CrossedPanel(panel_of(y, 7)).all_faces
     assert labelled.over_faces[0, 0] == pytest.approx(y.mean(axis=1).var(ddof=1) / 8)
     assert labelled.face_freedom[0, 0] == 7
 
@@ -107,7 +107,7 @@ def test_the_variance_is_close_to_statsmodels_two_way_clusters():
     fit = OLS(y.ravel().astype(float), np.ones((y.size, 1))).fit()
     expected = cov_cluster_2groups(fit, face, prompt, use_correction=False)[0].item()
     crossed = CrossedPanel(panel_of(y))
-    everybody = crossed.uncertainty([crossed.everybody], [1.0])
+    everybody = crossed.uncertainty([crossed.all_faces], [1.0])
     assert everybody.variance[0, 0] == pytest.approx(expected, rel=0.05)  # theirs is without small-sample corrections
 
 
@@ -174,14 +174,14 @@ def test_seeds_of_one_cell_count_as_their_mean():
 def test_one_prompt_leaves_the_variance_of_the_faces():
     y = drawn(9, 1)
     crossed = CrossedPanel(panel_of(y))
-    found = crossed.uncertainty([crossed.everybody], [1.0])
+    found = crossed.uncertainty([crossed.all_faces], [1.0])
     assert found.variance[0, 0] == pytest.approx(sem(y[:, 0]) ** 2)
     assert found.freedom[0, 0] == 8
 
 
 def test_one_face_has_no_variance():
     crossed = CrossedPanel(panel_of(drawn(1, 6)))
-    assert np.isnan(crossed.uncertainty([crossed.everybody], [1.0]).variance).all()
+    assert np.isnan(crossed.uncertainty([crossed.all_faces], [1.0]).variance).all()
 
 
 def test_a_group_without_a_valid_score_has_no_value_and_a_weight_of_zero_leaves_it_out():
@@ -202,7 +202,7 @@ def test_the_order_of_rows_changes_no_bit():
         crossed = CrossedPanel(panel_of(met, count=count, races=races, seeds=3, order=order))
         pooled = crossed.pooled(("race",)).of([1.0, -0.5, -0.5])
         own = crossed.uncertainty(of(crossed, *RACES[:3]), [1.0, -0.5, -0.5])
-        everybody = crossed.uncertainty([crossed.everybody], [1.0])
+        everybody = crossed.uncertainty([crossed.all_faces], [1.0])
         found.append([x.tobytes() for u in (pooled, own, everybody) for x in (u.variance, u.freedom)])
     assert found[0] == found[1]
 

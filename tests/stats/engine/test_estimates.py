@@ -36,7 +36,7 @@ def exact(events: float, rows: float) -> tuple[float, float]:
 def test_a_rate_has_the_interval_of_its_effective_size():
     crossed = CrossedPanel(panel_of(drawn((40, 10))))
     found = estimate(crossed)
-    sure = crossed.uncertainty([crossed.everybody], [1.0])
+    sure = crossed.uncertainty([crossed.all_faces], [1.0])
     size = effective_size(found.value, sure.variance[0, 0], sure.freedom[0, 0], 400, 0.95)
     assert (found.low, found.high) == pytest.approx(korn_graubard(found.value, size, 0.95))
     assert found.method == "korn-graubard(source x prompt)" and found.n == 400
@@ -71,7 +71,7 @@ def test_few_prompts_and_rare_events_are_a_statement_about_these_prompts():
     met = np.zeros((40, 7), dtype=int)
     met[range(0, 40, 4), [0, 1, 2, 3, 4, 5, 6, 0, 1, 2]] = 1  # 10 of 280
     rare = CrossedPanel(panel_of(met))
-    sums = rare.everybody
+    sums = rare.all_faces
     found = estimate(rare)
     size = effective_size(10 / 280, sums.over_faces[0, 0], sums.face_freedom[0, 0], 280, 0.95)
     assert found.method == "korn-graubard(source)"
@@ -85,7 +85,7 @@ def test_a_rate_of_which_one_prompt_holds_most_is_a_statement_about_these_prompt
     met = drawn((40, 10), 0.05)
     met[:, 3] = 1
     dominated = CrossedPanel(panel_of(met))
-    assert dominated.everybody.top_prompt[0, 0] == 40 / met.sum() > 0.5
+    assert dominated.all_faces.top_prompt[0, 0] == 40 / met.sum() > 0.5
     assert estimate(dominated).method == "korn-graubard(source)"
 
 
@@ -93,7 +93,7 @@ def test_means_and_shifts_have_students_interval_within_their_scale():
     values = 3 + drawn((12, 6)) - drawn((12, 6), seed=2)
     for measure, y in ((MEAN, values), (SHIFT, values - 3)):
         crossed = CrossedPanel(panel_of(y, measure=measure))
-        sure = crossed.uncertainty([crossed.everybody], [1.0])
+        sure = crossed.uncertainty([crossed.all_faces], [1.0])
         reach = student.ppf(0.975, sure.freedom[0, 0]) * np.sqrt(sure.variance[0, 0])
         found = estimate(crossed)
         assert (found.low, found.high) == pytest.approx((y.mean() - reach, y.mean() + reach))

@@ -11,7 +11,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
 from evenedit.gate.gate import GateAnswer, Rule, check, parse_rule
 from evenedit.ratings.combine import combine
-from evenedit.results.finding import CLEAR, ENSEMBLE, SHOWN
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, ENSEMBLE
 from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, StudyFacts, analyse
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
@@ -62,8 +62,8 @@ def test_a_shift_of_everybody_is_the_first_finding_and_no_gap_is_clear(lightenin
     assert first.value == pytest.approx(0.5 - 8 / 96) and first.low > 0
     assert "50.0% of 96 edits were rated lighter than the source and 8.3% darker" in first.text
     assert (first.evidence, first.reliability.value) == ("judges", 1.0)
-    assert first.estimand == "Prompts like these, faces like these, as rated by two judges, not checked by people."
-    assert not [f for f in lightening.findings if f.kind == "gap" and f.level in SHOWN]
+    assert first.estimand == "These prompts, faces like these, as rated by two judges, not checked by people."
+    assert not [f for f in lightening.findings if f.kind == "gap" and f.level in EFFECT_LEVELS]
     assert lightening.estimate("shift.skin_tone", editor="e").value == first.value
     assert lightening.estimate("shift.skin_tone", editor="e", group={"race": "Black"}).n == 48
 
@@ -122,12 +122,12 @@ def test_a_change_that_the_prompt_asks_for_is_no_shift():
     race = asked.estimate("shift.race_change", editor="e")
     assert race.value == 0 and race.n == 72
     assert asked.estimate("rate.race_change", editor="e").value == 0.25
-    assert not [f for f in asked.findings if f.level in SHOWN]
+    assert not [f for f in asked.findings if f.level in EFFECT_LEVELS]
 
 
 def test_of_one_portrait_nothing_is_tested():
     results = study(lambda at, _, p: scores(skin=4 if p != "O-01" else 3), faces=GRID[:1])
-    assert not [f for f in results.findings if f.level in SHOWN]
+    assert not [f for f in results.findings if f.level in EFFECT_LEVELS]
     assert any("One portrait was edited" in f.text for f in results.findings)
 
 
@@ -158,7 +158,7 @@ def test_a_share_that_cannot_cancel_out_is_held_against_the_tolerance():
 
 def test_where_nothing_happens_nothing_is_clear():
     even = study(lambda at, _, p: scores(skin=4 if some(at, p, 12) else 2 if some(at + 6, p, 12) else 3))
-    assert not [f for f in even.findings if f.level in SHOWN]
+    assert not [f for f in even.findings if f.level in EFFECT_LEVELS]
     skin = of(even, "shift.skin_tone")
     assert (
         skin.text.startswith("No shift was shown between lighter and darker")

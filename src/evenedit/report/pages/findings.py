@@ -13,7 +13,7 @@ from evenedit.report.render.index import EVIDENCE, Index, display_name, level_na
 from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection, count_query
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.report.text.findings import agreement, scope
-from evenedit.results.finding import SHOWN
+from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import Finding
 from evenedit.results.words import count
 
@@ -119,7 +119,9 @@ def editor_cards(
             simulated=editor in index.results.simulated,
             findings=tuple(of_editor[:ON_CARD]),
             more=len(of_editor[ON_CARD:]),
-            tally=tuple((level, n) for level in SHOWN if (n := sum(s.finding.level == level for s in of_editor))),
+            tally=tuple(
+                (level, n) for level in EFFECT_LEVELS if (n := sum(s.finding.level == level for s in of_editor))
+            ),
             edits=_edits(index, editor),
             lead=_lead(index, of_editor, show, seen),
         )

@@ -20,11 +20,11 @@ from evenedit.report.render.index import (
 )
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, table_of, text
-from evenedit.results.finding import SHOWN
+from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import GapTest
 from evenedit.results.words import points
 
-LEVEL_ORDER = (*SHOWN, "none", "cannot_tell", None)
+LEVEL_ORDER = (*EFFECT_LEVELS, "none", "cannot_tell", None)
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
 """The key of groups of stereotype prompts: the gender that the occupation is coded as."""

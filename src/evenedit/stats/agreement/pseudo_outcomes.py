@@ -81,15 +81,17 @@ def labelled_edits(
     selected, answered = scores.edits.iloc[rows], scores.table.values[people][:, rows]
     chance = np.array([inclusion.get(r, np.nan) for r in selected["request_id"]])
     ensemble = scored.rows(rows)
+    rated = np.flatnonzero((answered > 0).any(axis=(0, 2)) & ~(np.isnan(chance) & bool(inclusion)))
     outcomes, judged, labels, codes = [], [], [], []
-    for outcome, applies in counted_outcomes(scores, rules, rows, means=True) if answered.any() else ():
+    for outcome, applies in counted_outcomes(scores, rules, rows, means=True) if len(rated) else ():
         values = scores.values[rows][None]
         if outcome.below is not None:
             values = scores.judged[:, rows]
         elif not outcome.is_shift:
             values, applies = ensemble.values[None], ensemble.of(outcome.question)[1].astype(np.bool_)
-        by_person = np.where(applies & ~(np.isnan(chance) & bool(inclusion)), outcome.codes(answered), np.nan)
-        of_people, of_judges = _mean(by_person), np.where(applies, _mean(outcome.codes(values)), np.nan)
+        by_person = np.where(applies[rated], outcome.codes(answered[:, rated]), np.nan)
+        of_people, of_judges = np.full(len(rows), np.nan), np.where(applies, _mean(outcome.codes(values)), np.nan)
+        of_people[rated] = _mean(by_person)
         if not np.isnan(of_people + of_judges).all():
             outcomes.append(outcome)
             judged.append(of_judges)
@@ -99,8 +101,8 @@ def labelled_edits(
         return None
     edits = pd.concat([selected, selected.assign(editor=POOLED)])
     editor_at, editors = pd.factorize(edits["editor"], sort=True)
-    each = np.tile(np.stack(codes, axis=-1), (1, 2, 1))
-    face = edits["source_id"].to_numpy(dtype=str)
+    each, face, editor = np.stack(codes, axis=-1), edits["source_id"].to_numpy(dtype=str)[rated], editor_at[rated]
+    members = [editor == e if name else np.ones(len(rated), dtype=np.bool_) for e, name in enumerate(editors)]
     return LabelledEdits(
         edits=edits,
         axes=by_face(edits, scores.table.factors),
@@ -111,7 +113,7 @@ def labelled_edits(
         labels=np.tile(np.stack(labels, axis=1), (2, 1)),
         chance=np.tile(np.where(np.isnan(chance), 1.0, chance), 2),
         weighted=bool(inclusion),
-        agreement=[alpha(each[:, editor_at == e], face[editor_at == e], rules.confidence) for e in range(len(editors))],
+        agreement=[alpha(each[:, of], face[of], rules.confidence) for of in members],
     )
 
 
@@ -233,7 +235,7 @@ class PseudoPanel:
         self.crossed = [CrossedPanel(self._panel(column)) for column in columns]
         """Of people alone, and with judges."""
         self.groups = [
-            [c.of({factor: level}) for level in self.levels] if factor else [c.everybody] for c in self.crossed
+            [c.of({factor: level}) for level in self.levels] if factor else [c.all_faces] for c in self.crossed
         ]
         self.counts = np.stack([g.count for g in self.groups[1]]) * (self.labels.sum(axis=0) > 0)
         if factor:

@@ -57,8 +57,10 @@ def alpha(
 
     `sets` are sets of raters whose alphas are averaged; one set of all raters if it is None.
     """
+    if not len(face):
+        return [Reliability(STATISTIC, None, None, None, 0) for _ in range(codes.shape[2])]
     order = np.argsort(face, kind="stable")
-    starts = np.flatnonzero(np.r_[True, face[order][1:] != face[order][:-1]]) if len(face) else np.empty(0, int)
+    starts = np.flatnonzero(np.r_[True, face[order][1:] != face[order][:-1]])
     codes = codes[:, order]
     known = ~np.isnan(codes)
     varies = np.nanmax(np.where(known, codes, -np.inf), axis=1) > np.nanmin(np.where(known, codes, np.inf), axis=1)

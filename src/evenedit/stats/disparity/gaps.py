@@ -85,10 +85,16 @@ def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, 
 def group_differences(tests: GroupTests) -> tuple[GroupDifference, ...]:
     """Return each group of a test with its difference."""
     rows = zip(tests.levels, tests.rates, tests.deviations, tests.intervals, tests.p, strict=True)
-    return tuple(
-        GroupDifference(level, rate, value, ends[0] if ends else None, ends[1] if ends else None, p)
-        for level, rate, value, ends, p in rows
-    )
+    groups = []
+    for level, rate, value, ends, p in rows:
+        low, high = (None, None) if ends is None else (_clip(ends[0]), _clip(ends[1]))
+        groups.append(GroupDifference(level, rate, _clip(value), low, high, p))
+    return tuple(groups)
+
+
+def _clip(value: float) -> float:
+    """Return a difference of shares within -1 and 1; an estimate from few labels can lie outside."""
+    return min(max(value, -1.0), 1.0)
 
 
 def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]:

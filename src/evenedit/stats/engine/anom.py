@@ -78,7 +78,7 @@ def group_tests(
     sums = [crossed.of({factor: level}) for level in levels]
     pooled = crossed.pooled((factor,))
     value, counts, faces = (np.stack([getattr(g, name) for g in sums]) for name in ("value", "count", "faces"))
-    own = np.stack([g.over_faces for g in sums])
+    face_variance = np.stack([g.over_faces for g in sums])
     tests: dict[tuple[int, int], GroupTests] = {}
     for row, at in np.ndindex(*value.shape[1:]):
         present = np.flatnonzero(counts[:, row, at] > 0)
@@ -87,10 +87,10 @@ def group_tests(
         scale = np.ones(len(present)) if variance_ratio is None else variance_ratio[present, row, at]
         unit = _Unit(pooled, row, at)
         rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
-        tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(own[present, row, at])
+        tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(face_variance[present, row, at])
         present_faces = faces[present, row, at]
         tests[row, at] = _tests(
-            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence
+            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence, values is None
         )
     return tests
 
@@ -123,6 +123,7 @@ def _tests(
     tested: NDArray[np.bool_],
     unit: _Unit,
     confidence: float,
+    exact: bool,
 ) -> GroupTests:
     k = len(levels)
     weights = np.array([[1.0, -1.0], [-1.0, 1.0]]) if k == 2 else np.eye(k) - 1 / k
@@ -131,14 +132,14 @@ def _tests(
     single, freedom = unit.of(1.0)
     errors = np.sqrt(np.maximum(single, 0.0) * scales)
     varies = single > NEGLIGIBLE
-    shares = tuple(np.round(sizes / sizes.sum(), 2).tolist())
+    shares = tuple(sorted(np.round(sizes / sizes.sum(), 2).tolist()))  # in whichever order, the largest is the same
     p: list[float | None] = [None] * k
     t: list[float | None] = [None] * k
     intervals: list[tuple[float, float] | None] = [None] * k
     span: tuple[float, float] | None = None
     if varies:
         largest = _largest(shares)
-        reach = float(stdtrit(freedom, ndtr(np.quantile(largest, confidence))))
+        reach = float(stdtrit(freedom, ndtr(_quantile(shares, confidence, pairs=False))))
         for g in range(k):
             t[g] = float(deviations[g] / errors[g])
             intervals[g] = float(deviations[g] - reach * errors[g]), float(deviations[g] + reach * errors[g])
@@ -149,7 +150,7 @@ def _tests(
         ends = [korn_graubard(float(rate), float(n), confidence) for rate, n in zip(rates, faces, strict=True)]
         lows, highs = zip(*ends, strict=True)
         span = max(0.0, max(lows) - min(highs)), max(highs) - min(lows)
-        if len(set(rates)) > 1 and tested.all():
+        if len(set(rates)) > 1 and tested.all() and exact:
             p = [_separation_p(faces)] * k
             intervals = [_separation_interval(g, rates, ends) for g in range(k)]
     noise = single / k * float((1 / sizes).sum())
@@ -199,10 +200,10 @@ def _range(
 ) -> tuple[float, float]:
     """Return the interval of the largest difference between two groups."""
     first, second = np.triu_indices(len(rates), 1)
-    apart = np.abs(rates[first] - rates[second])
+    distances = np.abs(rates[first] - rates[second])
     errors = np.sqrt(single * (1 / sizes[first] + 1 / sizes[second]))
-    reach = float(stdtrit(freedom, ndtr(np.quantile(_largest_pair(shares), confidence))))
-    return float(max(0.0, (apart - reach * errors).max())), float((apart + reach * errors).max())
+    reach = float(stdtrit(freedom, ndtr(_quantile(shares, confidence, pairs=True))))
+    return float(max(0.0, (distances - reach * errors).max())), float((distances + reach * errors).max())
 
 
 @lru_cache(maxsize=512)
@@ -223,6 +224,11 @@ def _largest_pair(shares: tuple[float, ...]) -> Values:
     means = _normals(len(shares)) / np.sqrt(size)
     errors = np.sqrt(1 / size[first] + 1 / size[second])
     return np.asarray(np.abs((means[:, first] - means[:, second]) / errors).max(axis=1))
+
+
+@lru_cache(maxsize=2048)
+def _quantile(shares: tuple[float, ...], confidence: float, pairs: bool) -> float:
+    return float(np.quantile((_largest_pair if pairs else _largest)(shares), confidence))
 
 
 def _sizes(shares: tuple[float, ...]) -> Values:

@@ -113,7 +113,7 @@ class CrossedPanel:
         return self._groups[key]
 
     @cached_property
-    def everybody(self) -> GroupSums:
+    def all_faces(self) -> GroupSums:
         """All faces; the variance over faces is that of faces with the same labels, as the design fixes the labels."""
         mask = np.ones(len(self.panel.axes.clusters), dtype=np.bool_)
         sums = self.group(mask)
@@ -135,7 +135,7 @@ class CrossedPanel:
 
     def of(self, group: Mapping[str, str]) -> GroupSums:
         """Return the sums of the faces that carry these labels."""
-        return self.group(self.panel.axes.mask(group)) if group else self.everybody
+        return self.group(self.panel.axes.mask(group)) if group else self.all_faces
 
     def uncertainty(self, groups: Sequence[GroupSums], weights: Sequence[Values | float]) -> Uncertainty:
         """Return the variance of a weighted sum of the estimates of disjoint groups."""

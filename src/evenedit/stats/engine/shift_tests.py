@@ -64,7 +64,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
     """Yield the test of every shift, one-sided share and choice of two of a panel, for every editor."""
     panel = crossed.panel
     all_clusters = panel.axes.mask({})
-    sums = crossed.everybody
+    sums = crossed.all_faces
     sure = crossed.uncertainty([sums], [1.0])
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):

@@ -14,9 +14,9 @@ from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
     AVERAGE,
+    EFFECT_LEVELS,
     ENSEMBLE,
     NO_CHANGE,
-    SHOWN,
     Contribution,
     Finding,
     FindingLevel,
@@ -249,12 +249,12 @@ class FindingBuilder:
             and max(-low, high) > self.rules.tolerance
         ):
             level = "cannot_tell"
-        has_shift = level in SHOWN
-        shown = replace(t, value=value, low=low, high=high)
+        has_shift = level in EFFECT_LEVELS
+        reported = replace(t, value=value, low=low, high=high)
         if two_sided:
-            text = sentences.two_sided_shift(shown, rater, self.rules.confidence, has_shift, margin, people)
+            text = sentences.two_sided_shift(reported, rater, self.rules.confidence, has_shift, margin, people)
         else:
-            text = sentences.one_sided_shift(shown, rater, self.rules.confidence, people, false)
+            text = sentences.one_sided_shift(reported, rater, self.rules.confidence, people, false)
         if people is not None:
             text = f"{text} {sentences.judges_alone(people, t.measure)}"
         else:
@@ -480,7 +480,7 @@ class FindingBuilder:
             (g.evidence.rater, g.test.condition, g.test.editor, g.test.measure, g.test.factor): g for g in self.gaps
         }
         for f in findings:
-            if f.kind not in ("shift", "gap") or f.level not in SHOWN or f.editor is None or f.measure is None:
+            if f.kind not in ("shift", "gap") or f.level not in EFFECT_LEVELS or f.editor is None or f.measure is None:
                 continue
             one = self._panels[(str(f.rater), str(f.experiment), str(f.condition))]
             name = Measure(f.measure)

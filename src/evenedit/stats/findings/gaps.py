@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
@@ -53,7 +53,11 @@ class GapEvidence:
         """Each group with its difference, corrected by people where there are enough."""
         if self.people is None:
             return self.test.groups
-        return group_differences(self.people.tests)
+        differences = zip(group_differences(self.people.tests), self.people.intervals, strict=True)
+        return tuple(
+            replace(g, low=max(ends[0], -1.0) if ends else None, high=min(ends[1], 1.0) if ends else None)
+            for g, ends in differences
+        )
 
     @property
     def shrunken(self) -> float:
@@ -79,6 +83,8 @@ class GapEvidence:
             return False
         named = min(self.groups, key=lambda g: 2.0 if g.p is None else g.p)
         faces = self.faces.get(named.level, 0)
+        if self.people is not None and (named.low is None or named.high is None or named.low <= 0 <= named.high):
+            return False
         rate = sum(g.rate for g in self.groups) / len(self.groups)
         rare = min(rate, 1 - rate) < RARE
         return faces >= SMALLEST and not (faces < FEW_FACES and tests > MANY_TESTS and rare)
@@ -95,8 +101,3 @@ def gap_places(one: PanelTests, test: GapTest) -> tuple[dict[str, int], int]:
     faces = {level: int((counted & panel.axes.mask({test.factor: level})).sum()) for level in levels}
     cells = panel.cells[:, :, row, panel.columns.index(measure.count)]
     return faces, int((cells.sum(axis=0) > 0).sum())
-
-
-def no_gap_names(several: Sequence[GapEvidence]) -> list[str]:
-    """Return the rates of these gaps."""
-    return [Measure(g.test.measure).name for g in several]

@@ -64,7 +64,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
         default=None,
     )
     bound = (
-        f" The intervals still allow a difference of {points(widest.high)} ({_axis(widest)} by {_by(widest, factors)})."
+        f" The intervals still allow a difference of {points(min(1.0, widest.high))} ({_axis(widest)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""
     )

@@ -77,6 +77,10 @@ def two_sided_shift(
         )
     if has_shift:
         return f"{what} came back {first} more often than {second}: {base}"
+    if ends[0] is not None and ends[0] > 0:
+        return (
+            f"{what} came back {first} more often than {second}, but not clearly after adjustment for all tests: {base}"
+        )
     if t.low is None and t.value:
         return f"{what} came back {first} more often than {second}, but no test is possible: {base}"
     lead = f"No shift was shown between {above} and {below}: "
@@ -118,7 +122,7 @@ def no_better_than_chance(
     if reliability is None or reliability.value is None:
         why = f"at least one of the {who} gave every edit the same answer, so how far they agree is not defined"
     elif reliability.low is None:
-        why = f"how far the {who} agree is not known from one portrait"
+        why = f"how far the {who} agree cannot be estimated, as too few portraits show it"
     else:
         why = f"the {who} agree on this no better than chance (α = {alpha_text(reliability)})"
     lead = "Where no change was asked for, nothing" if condition == ConditionKind.FLOOR else "Nothing"
@@ -213,7 +217,7 @@ def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDiffe
 
 def estimand(evidence: str, rater: str, judges: int, prompts: int, these_prompts: bool) -> str:
     """State what a finding is about: which prompts and faces, as rated by whom."""
-    fixed = these_prompts or prompts < 2
+    fixed = these_prompts or prompts < FEWEST_PROMPTS
     which = "these prompts" if fixed else "prompts like these"
     who = {
         "people": "as rated by people",

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
-from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, SHOWN, Finding, FindingLevel
+from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, Finding, FindingLevel
 from evenedit.stats.engine.shift_tests import EVEN, ShiftTest
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import pronoun_clause
@@ -45,7 +45,7 @@ def stereotype_findings(
             level = sight.level(test, can_be_clear=other is not None) or "cannot_tell"
         elif raw is not None and raw < ALPHA:
             level = "observed"
-        has_shift = level in SHOWN
+        has_shift = level in EFFECT_LEVELS
         rate = "followed" if t.value > EVEN else "resisted"
         where = {"experiment": t.experiment, "condition": t.condition}
         yield Finding(

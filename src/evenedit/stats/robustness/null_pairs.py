@@ -122,8 +122,8 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
             readings=(),
             settled=None,
         )
-        alone = replace(rules, ensemble={experiment.value: "primary" for experiment in Experiment})
-        for panel in _judged(judge, alone):
+        single = replace(rules, ensemble={experiment.value: "primary" for experiment in Experiment})
+        for panel in _judged(judge, single):
             for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 name = Measure(e.measure)
                 if (

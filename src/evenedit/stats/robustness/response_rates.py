@@ -63,9 +63,12 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
     panel = build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
     tests = [test for _, test in gaps(CrossedPanel(panel), rules)]
-    pooled = [t for t in tests if t.editor is None]
-    adjusted = dict(zip(map(id, pooled), holm([t.p for t in pooled]), strict=True))
-    return [replace(t, p_adjusted=adjusted.get(id(t))) for t in tests]
+    by_editor = {t.editor: [other for other in tests if other.editor == t.editor] for t in tests}
+    return [
+        replace(t, p_adjusted=p)
+        for family in by_editor.values()
+        for t, p in zip(family, holm([t.p for t in family]), strict=True)
+    ]
 
 
 def _askable(table: RatingTable) -> list[int]:
