@@ -1,4 +1,4 @@
-"""Statistics of a published design, and of one a hundred times its size."""
+"""Statistics of a published design beside a bootstrap in pandas, and of designs ten and a hundred times its size."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from evenedit.ratings.combine import combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import RatingTable
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.disparity.gaps import contrasts, gaps
-from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.agreement.reliability import outcome_reliability
 from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.parts import AnalysisParts
+from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.pipeline import _add_panels
 
 DRAWS = 1000
-"""Draws of the naive bootstrap that the closed form is held against."""
 NAIVE_DRAWS = 4
 EDITORS = ("flux2-dev", "step1x-edit-v1p2", "qwen-image-edit-2511")
+RULES = AnalysisRules.default()
 
 
 def scores(faces_per_cell: int, path: Path) -> Path:
@@ -48,7 +48,7 @@ def scores(faces_per_cell: int, path: Path) -> Path:
 
 
 def naive(path: Path) -> float:
-    """Seconds per draw of a two-way bootstrap written as a plain pandas loop, for rates by race and editor."""
+    """Seconds per draw of a two-way bootstrap written as a plain pandas loop, for rates by group and editor."""
     frame = pd.read_csv(path)
     wide = frame.groupby(["editor", "source_id", "prompt_id", "race", "gender", "age"], as_index=False)[
         list(AXES)
@@ -73,30 +73,30 @@ def naive(path: Path) -> float:
 
 
 @single_blas_thread()  # as `analyse` is
-def headline(table: RatingTable) -> int:
-    """Every mean, rate, gap and contrast with its interval; how many there are."""
-    rules = AnalysisRules.default()
-    combined = combine(table, rules.ensemble, rules.missing)
-    (panel,) = diagnosis_panels(combined, answers(combined, rules), rules)
-    crossed = CrossedPanel(panel)
-    found = [*estimates(crossed, panel.axes.groups(crossed=True), rules), *gaps(crossed, rules)]
-    return len(found) + len(list(contrasts(crossed, rules)))
+def engine(table: RatingTable) -> tuple[int, int]:
+    """Every estimate, gap, contrast, trend, test and finding; how many estimates and findings there are."""
+    combined = combine(table, RULES.ensemble, RULES.missing)
+    values, parts = answers(combined, RULES), AnalysisParts(table.factors)
+    evidence = _add_panels(parts, combined, values, RULES)
+    add_findings(FindingInputs(table, combined, RULES, evidence, parts, outcome_reliability(combined, RULES)))
+    return len(parts.estimates) + len(parts.contrasts), len(parts.findings)
 
 
 def run(folder: Path) -> None:
-    times = {}
+    before: dict[str, float] = {}
     for faces, edits in ((1, 5_040), (10, 50_400), (100, 504_000)):
         path = scores(faces, folder / f"{edits}.csv")
         read, table = timed(lambda path=path: read_tables([path]))
-        compute, _ = timed(lambda table=table: analyse(table, AnalysisRules.default()))
-        times[edits] = read + compute
-        seconds, count = timed(lambda table=table: headline(table))
-        print(f"{count:,} headline estimates, {edits:,} edits: {seconds:.2f} s")
-        per_draw = naive(path)
-        print(
-            f"analyze {edits:,} edits: read {read:.1f} s + statistics {compute:.1f} s; a pandas loop would take "
-            f"{per_draw * DRAWS:.0f} s for {DRAWS:,} draws of the rates alone ({per_draw:.2f} s per draw, "
-            f"{NAIVE_DRAWS} measured): ratio {per_draw * DRAWS / times[edits]:.0f}"
-        )
-    for fewer, more in ((5_040, 50_400), (50_400, 504_000)):
-        print(f"from {fewer:,} to {more:,} edits: analyze takes {times[more] / times[fewer]:.1f} times as long")
+        taken, count = timed(lambda table=table: engine(table))
+        print(f"{edits:,} edits: {count[0]:,} estimates, their tests and {count[1]:,} findings in {taken:.2f} s")
+        if edits == 5_040:
+            whole, _ = timed(lambda table=table: analyse(table, RULES))
+            loop = naive(path) * DRAWS
+            print(
+                f"analyze {edits:,} edits: {whole:.2f} s (read {read:.2f} s); a pandas bootstrap of the rates, "
+                f"{DRAWS:,} draws: {loop:.0f} s ({NAIVE_DRAWS} measured); ratio {loop / whole:.0f}, "
+                f"of estimates, tests and findings alone {loop / taken:.0f}"
+            )
+        if before:
+            print(f"growth for ten times the edits: {taken / before['taken']:.1f}")
+        before["taken"] = taken

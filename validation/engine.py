@@ -120,7 +120,7 @@ def one_batch(world: World, rng: np.random.Generator, studies: int) -> dict[str,
         value = sum(w * g.value[:-1, 0] for w, g in zip(weights, groups, strict=True))
         reach = larger_variance(rates, "race", list(weights)).half_width(LEVEL)[:-1, 0]
         found[name] = np.abs(value - batch.truth @ weights) <= reach
-    everybody = batch.shifts.all_faces
+    everybody = batch.shifts.everybody
     reach = batch.shifts.uncertainty([everybody], [1.0]).half_width(LEVEL)[:-1, 0]
     found["shift of everybody"] = np.abs(everybody.value[:-1, 0]) <= reach
     if not world.gap:
@@ -258,8 +258,8 @@ def symmetric(judges: int, rng: np.random.Generator, studies: int) -> tuple[Flag
     (measure,) = ledger.measures
     codes = ledger.columns[measure.total].reshape(shape).astype(np.float64)
     panel = crossed(frame(), {measure.name: (codes, measure.unit)}, np.ones(shape))
-    value = panel.all_faces.value[:-1, 0]
-    return np.abs(value) > panel.uncertainty([panel.all_faces], [1.0]).half_width(LEVEL)[:-1, 0], value
+    value = panel.everybody.value[:-1, 0]
+    return np.abs(value) > panel.uncertainty([panel.everybody], [1.0]).half_width(LEVEL)[:-1, 0], value
 
 
 def shifts(tally: Tally, studies: int) -> list[str]:
@@ -432,8 +432,8 @@ def run(_folder: Path) -> Validation:
         "",
         f"## Other families: {many:,} studies each",
         "",
-        "84 faces and 20 prompts, base rate 20 % and no gap unless stated; the same limits. A world with a share past "
-        f"its limit is drawn again with another seed, {AGAIN} times as many studies; these decide.",
+        "84 faces and 20 prompts, base rate 20 % and no gap unless stated; the same limits. A world with a share "
+        f"beyond its limit is drawn again with another seed, {AGAIN} times as many studies; these decide.",
         "",
         *other_families(tally, many),
         "",
