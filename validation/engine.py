@@ -120,7 +120,7 @@ def one_batch(world: World, rng: np.random.Generator, studies: int) -> dict[str,
         value = sum(w * g.value[:-1, 0] for w, g in zip(weights, groups, strict=True))
         reach = larger_variance(rates, "race", list(weights)).half_width(LEVEL)[:-1, 0]
         found[name] = np.abs(value - batch.truth @ weights) <= reach
-    everybody = batch.shifts.everybody
+    everybody = batch.shifts.all_faces
     reach = batch.shifts.uncertainty([everybody], [1.0]).half_width(LEVEL)[:-1, 0]
     found["shift of everybody"] = np.abs(everybody.value[:-1, 0]) <= reach
     if not world.gap:
@@ -258,8 +258,8 @@ def symmetric(judges: int, rng: np.random.Generator, studies: int) -> tuple[Flag
     (measure,) = ledger.measures
     codes = ledger.columns[measure.total].reshape(shape).astype(np.float64)
     panel = crossed(frame(), {measure.name: (codes, measure.unit)}, np.ones(shape))
-    value = panel.everybody.value[:-1, 0]
-    return np.abs(value) > panel.uncertainty([panel.everybody], [1.0]).half_width(LEVEL)[:-1, 0], value
+    value = panel.all_faces.value[:-1, 0]
+    return np.abs(value) > panel.uncertainty([panel.all_faces], [1.0]).half_width(LEVEL)[:-1, 0], value
 
 
 def shifts(tally: Tally, studies: int) -> list[str]:

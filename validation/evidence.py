@@ -307,7 +307,7 @@ def people(tally: Tally, studies: int) -> list[str]:
         off = Limit(100 * truth - 1, 100 * truth + 1)
         covered = _flags([p.low <= truth <= p.high for p in contrasts])
         gaps = found.gaps()
-        corrected = _flags([f.judge_value is not None and f.value != f.judge_value for f in gaps if f.level in CLEAR])
+        corrected = _flags([f.judge_value is not None and f.value != f.judge_value for f in gaps if f.level == "clear"])
         reported = found.any(lambda f: _is_race_gap(f) and f.level == "clear")
         rows.append(
             {
