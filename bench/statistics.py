@@ -1,11 +1,9 @@
-"""Statistics of a published design, and of one a hundred times its size."""
+"""Statistics of a published design beside a bootstrap in pandas, and of designs ten and a hundred times its size."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import bootstrap
 
 from bench.clock import timed
 from evenedit.core.blas_threads import single_blas_thread
@@ -15,15 +13,16 @@ from evenedit.ratings.combine import combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import RatingTable
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.disparity.gaps import contrasts, gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.agreement.reliability import outcome_reliability
 from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.parts import AnalysisParts
+from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.pipeline import _add_panels
 
-DRAWS = 2000
+DRAWS = 1000
 NAIVE_DRAWS = 4
 EDITORS = ("flux2-dev", "step1x-edit-v1p2", "qwen-image-edit-2511")
+RULES = AnalysisRules.default()
 
 
 def scores(faces_per_cell: int, path: Path) -> Path:
@@ -49,7 +48,7 @@ def scores(faces_per_cell: int, path: Path) -> Path:
 
 
 def naive(path: Path) -> float:
-    """Seconds per draw of the same two-way bootstrap written as a plain pandas loop, for rates by race and editor."""
+    """Seconds per draw of a two-way bootstrap written as a plain pandas loop, for rates by group and editor."""
     frame = pd.read_csv(path)
     wide = frame.groupby(["editor", "source_id", "prompt_id", "race", "gender", "age"], as_index=False)[
         list(AXES)
@@ -74,62 +73,30 @@ def naive(path: Path) -> float:
 
 
 @single_blas_thread()  # as `analyse` is
-def headline(table: RatingTable) -> tuple[int, int]:
-    """Every mean, rate, gap and contrast with its interval, from two-way draws; how many there are."""
-    rules = AnalysisRules.default()
-    combined = combine(table, rules.ensemble, rules.missing)
-    (panel,) = diagnosis_panels(combined, answers(combined, rules), rules)
-    draws = Bootstrap(panel, DRAWS, rules.seed)
-    found = [*estimates(draws, panel.axes.groups(crossed=True), rules), *gaps(draws, rules)]
-    return len(found), len(list(contrasts(draws, rules)))
-
-
-def one_rate(table: RatingTable) -> tuple[float, float]:
-    """Seconds for the interval of one rate without clusters, the one statistic scipy can do: ours, and scipy's."""
-    rules = AnalysisRules.default()
-    combined = combine(table, rules.ensemble, rules.missing)
-    at = [m.name for m in diagnosis_panels(combined, answers(combined, rules), rules)[0].measures].index(
-        "rate.race_change"
-    )
-    lone = table.edits.assign(source_id=table.edits["request_id"], prompt_id="O-01", editor="e")
-    combined = combine(
-        RatingTable(lone, table.raters, table.kinds, table.values, table.status), rules.ensemble, "exclude"
-    )
-    (panel,) = diagnosis_panels(combined, answers(combined, rules), rules)
-    met = panel.cells[:, 0, 0, panel.columns.index(panel.measures[at].total)].astype(float)
-
-    def ours() -> None:
-        only = replace(panel, measures=(panel.measures[at],))
-        Bootstrap(only, DRAWS, 1).group(np.ones(len(met), dtype=bool)).uncertainty  # noqa: B018
-
-    seconds, _ = timed(ours)
-    theirs, _ = timed(lambda: bootstrap((met,), np.mean, n_resamples=DRAWS, method="percentile", batch=100))
-    return seconds, theirs
+def engine(table: RatingTable) -> tuple[int, int]:
+    """Every estimate, gap, contrast, trend, test and finding; how many estimates and findings there are."""
+    combined = combine(table, RULES.ensemble, RULES.missing)
+    values, parts = answers(combined, RULES), AnalysisParts(table.factors)
+    evidence = _add_panels(parts, combined, values, RULES)
+    add_findings(FindingInputs(table, combined, RULES, evidence, parts, outcome_reliability(combined, RULES)))
+    return len(parts.estimates) + len(parts.contrasts), len(parts.findings)
 
 
 def run(folder: Path) -> None:
-    times = {}
-    drawn = {}
-    for faces, edits in ((1, 5_040), (100, 504_000)):
+    before: dict[str, float] = {}
+    for faces, edits in ((1, 5_040), (10, 50_400), (100, 504_000)):
         path = scores(faces, folder / f"{edits}.csv")
         read, table = timed(lambda path=path: read_tables([path]))
-        compute, _ = timed(lambda table=table: analyse(table, AnalysisRules.default()))
-        times[edits] = read + compute
-        drawn[edits], count = timed(lambda table=table: headline(table))
-        print(f"{DRAWS:,} two-way draws of {sum(count):,} headline estimates, {edits:,} edits: {drawn[edits]:.1f} s")
+        taken, count = timed(lambda table=table: engine(table))
+        print(f"{edits:,} edits: {count[0]:,} estimates, their tests and {count[1]:,} findings in {taken:.2f} s")
         if edits == 5_040:
-            ours, theirs = one_rate(table)
+            whole, _ = timed(lambda table=table: analyse(table, RULES))
+            loop = naive(path) * DRAWS
             print(
-                f"one rate without clusters, {edits:,} rows, {DRAWS:,} draws: {ours:.2f} s, scipy.stats.bootstrap "
-                f"{theirs:.2f} s: ratio {ours / theirs:.2f}"
+                f"analyze {edits:,} edits: {whole:.2f} s (read {read:.2f} s); a pandas bootstrap of the rates, "
+                f"{DRAWS:,} draws: {loop:.0f} s ({NAIVE_DRAWS} measured); ratio {loop / whole:.0f}, "
+                f"of estimates, tests and findings alone {loop / taken:.0f}"
             )
-        per_draw = naive(path)
-        print(
-            f"analyze {edits:,} edits, {DRAWS:,} draws: read {read:.1f} s + statistics {compute:.1f} s; a pandas loop "
-            f"would take {per_draw * DRAWS:.0f} s for the bootstrap alone ({per_draw:.2f} s per draw, "
-            f"{NAIVE_DRAWS} measured): ratio {compute / (per_draw * DRAWS):.4f}"
-        )
-    print(
-        f"growth for 100 times the edits: analyze {times[504_000] / times[5_040]:.1f}, "
-        f"draws {drawn[504_000] / drawn[5_040]:.1f}"
-    )
+        if before:
+            print(f"growth for ten times the edits: {taken / before['taken']:.1f}")
+        before["taken"] = taken

@@ -61,7 +61,7 @@ def schema(database: Path) -> str:
 
 
 def write_study(work: Path, out: Path) -> None:
-    """Run, report, seal and bundle the study; keep its results, ids, schemas and bundle root."""
+    """Run and report the study; keep its results, request ids and schemas."""
     study = work / "study"
     evenedit("new", study, "--template", "demo")
     path = study / "study.toml"

@@ -21,6 +21,7 @@ SMALL: dict[str, Any] = {
     "prompts": {"include": ["O-01", "V-02"]},
     "statistics": {"draws": 100, "permutations": 99},
     "instruments": [],
+    "experiments": {"diagnosis": {"null_pairs": 0}},
 }
 EDITS = 24
 """Two races, two genders, three ages, two prompts."""
@@ -285,6 +286,9 @@ def test_every_list_is_a_data_frame(results):
         assert len(frame.columns) > 0
         if name not in ("multiverse", "measured", "factors") and "." not in name:
             assert len(frame) == len(getattr(results, name))
+    groups = results.to_frame("tests.groups")
+    assert len(groups) == sum(len(t.groups) for t in results.tests) > len(results.tests)
+    assert {"measure", "factor", "level_within", "rate", "value_within", "p_within"} <= set(groups.columns)
     estimates = results.to_frame("estimates")
     assert {"measure", "editor", "race", "gender", "age", "value", "low", "high"} <= set(estimates.columns)
     mine = estimates.query("editor == 'mine' and measure == 'rate.skin_lighter'")
@@ -394,7 +398,7 @@ def test_an_audit_goes_on_and_one_of_other_pairs_is_refused(pairs, tmp_path):
     judge = Strict()
     for _ in range(2):
         ee.audit(pairs, judges={"strict": judge}, instruments=[], out=tmp_path / "a")
-    assert judge.calls == len(pairs)
+    assert judge.calls == 3 * len(pairs), "an edit and two null pairs of each portrait, once"
     with pytest.raises(ee.EvenEditError, match="holds a study of other pairs"):
         ee.audit(pairs[:-2], instruments=[], out=tmp_path / "a")
 

@@ -20,8 +20,6 @@ BANNED = frozenset(
     )
 )
 """Names that say nothing about what they hold; without leading and trailing underscores."""
-STORED = {("StaffAccount", "made")}
-"""Fields whose names are keys of stored files, by class; they go with the next version of these files."""
 BANNED_MODULES = frozenset({"beside", "asked", "given", "holds"})
 FIRST_WORDS = frozenset(
     re.findall(r"\w+", "What How Whether Every Each Where Which Why All One By For Everything Names Rows That This Of")
@@ -39,22 +37,21 @@ def where(path: Path, node: ast.AST) -> str:
     return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
 
 
-def names(tree: ast.AST, owner: str = "") -> Iterator[tuple[str, str, ast.AST]]:
-    """Yield every assigned name, argument, function and class, with the class that it belongs to."""
-    for node in ast.iter_child_nodes(tree):
+def names(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every assigned name, argument, function and class."""
+    for node in ast.walk(tree):
         if isinstance(node, (*Function.__args__, ast.ClassDef)):
-            yield owner, node.name, node
+            yield node.name, node
         elif isinstance(node, ast.arg):
-            yield owner, node.arg, node
+            yield node.arg, node
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield owner, node.id, node
+            yield node.id, node
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield owner, node.attr, node
+            yield node.attr, node
         elif isinstance(node, ast.alias) and node.asname:
-            yield owner, node.asname, node
+            yield node.asname, node
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            yield owner, node.name, node
-        yield from names(node, node.name if isinstance(node, ast.ClassDef) else owner)
+            yield node.name, node
 
 
 def is_property(node: Function) -> bool:
@@ -67,8 +64,8 @@ def test_no_name_is_banned() -> None:
     problems = [
         f"{where(path, node)}: {name}"
         for path in modules()
-        for owner, name, node in names(ast.parse(path.read_text("utf-8")))
-        if name.strip("_").lower() in BANNED and (owner, name) not in STORED
+        for name, node in names(ast.parse(path.read_text("utf-8")))
+        if name.strip("_").lower() in BANNED
     ]
     assert not problems, "\n".join(problems)
 

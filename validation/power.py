@@ -5,26 +5,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
 
 from evenedit.protocol.factors import FACTORS
-from evenedit.protocol.measures import Measure
-from evenedit.stats.disparity.gaps import gaps
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
-from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.anom import GroupTests, group_tests
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.shift_tests import compute_shift_tests
+from evenedit.stats.engine.variance import Uncertainty, Values
 from evenedit.stats.power.equivalence import equivalence_margin
 from evenedit.stats.power.gaps import Design, power
 from evenedit.stats.power.shifts import shift_power
-from validation.coverage import RACES
 from validation.page import Validation, size, table
+from validation.worlds import RACES, RATE, crossed
+from validation.worlds import SHIFT as MOVED
 
 SEED = 909
 DESIGNS = (
@@ -37,9 +33,11 @@ CLOSE = 0.12
 """How far a prediction may be from what is found, beyond the chance of so few studies."""
 
 
-def panel_of(design: Design, gap: float, shift: float, rng: np.random.Generator) -> Panel:
-    """One study, row by row: the first group apart by the gap, or everybody moved by the shift."""
-    faces, prompts = sum(design.faces), design.prompts
+def drawn(
+    design: Design, gap: float, shift: float, rng: np.random.Generator, studies: int
+) -> tuple[CrossedPanel, CrossedPanel]:
+    """Rates and shifts of studies: the first group apart by the gap, or everybody moved by the shift."""
+    faces = sum(design.faces)
     noise = np.sqrt(1 + design.rater_sd**2 / design.raters)
     whole = np.sqrt(noise**2 + design.face_sd**2 + design.prompt_sd**2)
     normal = NormalDist()
@@ -47,43 +45,43 @@ def panel_of(design: Design, gap: float, shift: float, rng: np.random.Generator)
     grid = np.linspace(0, 3, 3001)
     moved = [normal.cdf(m - cut / whole) - normal.cdf(-m - cut / whole) for m in grid]
     mean = whole * float(np.interp(shift, moved, grid))
-    hidden = mean + rng.normal(0, design.face_sd, (faces, 1)) + rng.normal(0, design.prompt_sd, prompts)
-    hidden = hidden + rng.normal(0, noise, (faces, prompts))
+    hidden = (
+        mean
+        + rng.normal(0, design.face_sd, (faces, 1, studies))
+        + rng.normal(0, design.prompt_sd, (1, design.prompts, studies))
+        + rng.normal(0, noise, (faces, design.prompts, studies))
+    )
     hidden[: design.faces[0]] += (normal.inv_cdf(design.rate + gap) - normal.inv_cdf(design.rate)) * whole
-    above, below = (hidden > cut).ravel().astype(np.int64), (hidden < -cut).ravel().astype(np.int64)
-    race = np.repeat(np.array(RACES)[: len(design.faces)], design.faces)
-    face, prompt = np.divmod(np.arange(above.size), prompts)
-    edits = pd.DataFrame(
-        {"editor": "e", "source_id": [f"f{i:03}" for i in face], "prompt_id": [f"p{j:02}" for j in prompt]}
-    ).assign(race=race[face], gender="", age="")
-    columns = {"n": np.ones_like(above), "met": above, "moved": above - below}
-    columns |= {"above.skin_tone": above, "below.skin_tone": below}
-    measures = [
-        RatioMeasure(Measure.rate("r"), "met", "n", "n"),
-        RatioMeasure(Measure.shift("skin_tone"), "moved", "n", "n"),
-    ]
-    return build_panel(edits, by_face(edits, FACTORS), columns, measures, experiment="diagnosis", condition="baseline")
+    labels = {f.name: np.full(faces, "") for f in FACTORS}
+    labels["race"] = np.repeat(np.array(RACES)[: len(design.faces)], design.faces)
+    above, below = (hidden > cut).astype(np.float64), (hidden < -cut).astype(np.float64)
+    count = np.ones(hidden.shape)
+    return crossed(labels, {RATE: (above, 1)}, count), crossed(labels, {MOVED: (above - below, 1)}, count)
 
 
 def found_in_studies(design: Design, margins: tuple[float, float], studies: int, seed: int) -> dict[str, float]:
     """Shares of studies in which the analysis finds a gap, a shift, and that there is neither beyond the margins."""
-    rules = replace(AnalysisRules.default(), draws=200, permutations=399)
     rng = np.random.default_rng(seed)
-    seen = np.zeros(4)
-    for _ in range(studies):
-        (test,) = [t for t in gap_tests(panel_of(design, GAP, 0.0, rng), rules) if t.editor]
-        (moved,) = compute_shift_tests(Bootstrap(panel_of(design, 0.0, SHIFT, rng), 200, 1), rules)
-        even = Bootstrap(panel_of(design, 0.0, 0.0, rng), 200, 1)
-        gap = next(g for g in gaps(even, rules) if g.editor)
-        (still,) = compute_shift_tests(even, rules)
-        ends = [abs(x) for x in (still.low, still.high) if x is not None]
-        seen += [
-            test.p < 0.05,
-            moved.p is not None and moved.p < 0.05 and moved.value > 0,
-            gap.high is not None and gap.high <= margins[0],
-            len(ends) == 2 and max(ends) <= margins[1],
-        ]
-    return dict(zip(("gap", "shift", "even groups", "no shift"), seen / studies, strict=True))
+    level = AnalysisRules.default().confidence
+
+    def tests(rates: CrossedPanel) -> list[GroupTests]:
+        found = group_tests(rates, "race", level)
+        return [found[row, 0] for row in range(studies)]
+
+    def shifts(moved: CrossedPanel) -> tuple[Values, Uncertainty]:
+        return moved.all_faces.value[:-1, 0], moved.uncertainty([moved.all_faces], [1.0])
+
+    gaps = [t.smallest_p for t in tests(drawn(design, GAP, 0.0, rng, studies)[0])]
+    value, sure = shifts(drawn(design, 0.0, SHIFT, rng, studies)[1])
+    rates, still = drawn(design, 0.0, 0.0, rng, studies)
+    even = [t.range_interval for t in tests(rates)]
+    near, known = shifts(still)
+    return {
+        "gap": float(np.mean([p is not None and p < 0.05 for p in gaps])),
+        "shift": float(np.mean((value > 0) & (value > sure.half_width(level)[:-1, 0]))),
+        "even groups": float(np.mean([ends is not None and ends[1] <= margins[0] for ends in even])),
+        "no shift": float(np.mean(np.abs(near) + known.half_width(level)[:-1, 0] <= margins[1])),
+    }
 
 
 def predicted(design: Design) -> tuple[dict[str, float], tuple[float, float]]:
@@ -100,7 +98,7 @@ def predicted(design: Design) -> tuple[dict[str, float], tuple[float, float]]:
 
 def run(_folder: Path) -> Validation:
     """Predictions beside what is found, design by design."""
-    studies = size("STUDIES", 100)
+    studies = size("STUDIES", 400)
     rows, wrong = [], []
     for number, design in enumerate(DESIGNS):
         said, margins = predicted(design)

@@ -9,6 +9,7 @@ while IFS= read -r rule; do
   if [ -n "$rule" ]; then arguments+=(--rule "$rule"); fi
 done <<< "${RULES:-}"
 if [ -n "${BASELINE:-}" ]; then arguments+=(--baseline "$BASELINE"); fi
+if [ "${IGNORE_JUDGES_ONLY:-false}" = true ]; then arguments+=(--ignore-judges-only); fi
 
 if [ "${RAN:-0}" != 0 ]; then  # results of half a study answer nothing
   code=$RAN

@@ -53,9 +53,11 @@ def measure_all(folder: Path) -> Row:
     edits = [_reading(ids[request.instruction], source, m) for request, source, m in _measured(study)]
     return {
         "evenedit": __version__,
-        "counts": {key: results.counts[key] for key in sorted(results.counts) if not key.startswith("tests.")},
+        "counts": {key: results.counts[key] for key in sorted(results.counts) if key != "tests"},
         "prompts": dict(zip(table["prompt_id"], table["prompt"], strict=True)),
-        "findings": [{"level": f.level, "editor": f.editor, "text": f.text} for f in results.findings],
+        "findings": [
+            {"level": f.level, "evidence": f.evidence, "editor": f.editor, "text": f.text} for f in results.findings
+        ],
         "edits": sorted(edits, key=lambda e: (e["prompt"], e["source"])),
         "swatches": swatches(edits),
         "maps": maps(table),
@@ -297,15 +299,16 @@ def _of(part: int, whole: int) -> str:
 
 def page(data: Row) -> str:
     """The page, from the numbers alone."""
+    from evenedit.report.render.index import level_name
+
     counts = data["counts"]
     asked = f"{counts['edits']:,} edits asked for, {counts['refused']:,} refused, {counts['failed']:,} failed"
     races = {key.rpartition(".")[2]: n for key, n in counts.items() if key.startswith("portraits.race.")}
     faces = ", ".join(
         f"{n} labelled {TITLES.get(race, race)}" for race, n in sorted(races.items(), key=lambda item: -item[1])
     )
-    levels = {"cannot_tell": "cannot tell"}
     findings = [
-        f"{at}. **{levels.get(f['level'], f['level']).capitalize()}.** {f['text']}"
+        f"{at}. **{level_name(f['level'], f.get('evidence', '')).partition(':')[0].capitalize()}.** {f['text']}"
         for at, f in enumerate(data["findings"], 1)
     ]
     top = sorted(read(data), key=lambda e: (-e["skin_delta_L"], e["prompt"], e["source"]))[:8]

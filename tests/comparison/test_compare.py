@@ -102,7 +102,7 @@ def test_an_editor_with_a_clear_finding_stands_below_an_even_one(study, tmp_path
     assert len(rows) == 3
     assert rows[0].startswith("rank,editor,study,worst_shift,") and ",rate_edit_success," in rows[0]
     assert rows[1].startswith("1,simulated-even,") and rows[2].startswith("2,simulated-lightening,")
-    assert "Skin rated lighter, Black (clear)" in rows[2]
+    assert "Skin rated lighter, Black (clear to the judges)" in rows[2]
 
 
 def test_editors_without_a_clear_finding_are_tied(study, tmp_path):
@@ -127,7 +127,7 @@ def test_many_differences_are_adjusted_and_the_page_says_how(study, tmp_path):
     tested = [d for d in body["differences"] if d["p"] is not None]
     assert all(d["p_adjusted"] >= d["p"] for d in tested)
     assert all((d["change"] == "unclear") == (d["p_adjusted"] >= 0.05) for d in tested)
-    assert f"{len(tested)} differences are tested, so p is adjusted by Westfall" in page.read_text()
+    assert f"{len(tested)} differences are tested, so p is adjusted by Holm" in page.read_text()
 
 
 def test_the_command_prints_its_page(evenedit, study, tmp_path):

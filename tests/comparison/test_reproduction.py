@@ -64,6 +64,6 @@ def test_what_cannot_be_reproduced_says_why(study, tmp_path):
 def test_the_command_lists_findings_and_names_what_is_wrong(evenedit, study):
     listed = evenedit("findings", study.folder)
     assert listed.returncode == 0 and "SIMULATED" in listed.stdout, listed.stderr
-    assert "1. [clear] simulated-lightening: " in listed.stdout
+    assert "1. [clear to the judges] simulated-lightening: " in listed.stdout
     wrong = evenedit("findings", study.folder, "--id", "999")
     assert wrong.returncode == 2 and "there is no finding '999'; use a number from 1 to" in wrong.stderr

@@ -8,6 +8,7 @@ from evenedit.config import templates
 from evenedit.config.study_file import StudyFile
 from evenedit.config.templates import merge
 from evenedit.core.errors import EvenEditError
+from evenedit.study.analysis import analysis_rules
 from tests.support.studies import small
 
 
@@ -118,6 +119,91 @@ def test_a_factor_that_cannot_be_is_named_with_the_fix(changes, wanted):
     found = problems(**monk(**changes))
     assert len(found) == 1, found
     assert wanted in found[0]
+
+
+DECLARED = {"outcome": "race_change", "contrast": {"factor": "race", "high": ["Black"], "low": ["White", "EastAsian"]}}
+
+
+def declared(**changes):
+    return {"primary": {"tests": [DECLARED | changes]}}
+
+
+def compared(**changes):
+    return declared(contrast=DECLARED["contrast"] | changes)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        {},
+        {"contrast": {"factor": "race", "high": ["black"], "low": ["East Asian"]}},
+        {"outcome": "skin_tone", "scale": "mean"},
+        {"outcome": "mean.skin_tone"},
+        {"outcome": "edit_success", "contrast": None},
+        {"outcome": "shift.skin_tone", "contrast": None},
+        {"outcome": "shift.race_change", "contrast": None},
+    ],
+)
+def test_a_declared_test_is_read(test):
+    file = StudyFile.parse(small(**declared(**test)), Path())
+    assert file.sections.primary is not None and file.sections.primary.alpha == 0.04
+    assert file.sections.primary.tests[0].outcome == test.get("outcome", "race_change")
+
+
+def test_the_trend_of_an_ordered_factor_and_a_reading_can_be_declared():
+    trend = declared(outcome="skin-a.skin_delta_L", scale="mean", contrast={"factor": "monk", "trend": True})
+    instruments = [{"id": "skin-a", "kind": "skin"}]
+    StudyFile.parse(small(factors=[MONK], sources=FOLDER, instruments=instruments, **trend), Path())
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        (
+            declared(outcome="race_chnge"),
+            "unknown outcome 'race_chnge' of scale 'code'; known: edit_success, soft_erasure",
+        ),
+        (declared(outcome="skin_tone"), "unknown outcome 'skin_tone' of scale 'code'"),
+        (declared(outcome="skin_lighter", scale="mean"), "of scale 'mean'; known: edit_success, skin_tone, race_drift"),
+        (declared(outcome="shift.edit"), "shift.skin_tone, shift.age_drift"),
+        (declared(outcome="skin-a.delta"), "unknown outcome 'skin-a.delta'"),
+        (compared(factor="monk"), "unknown factor 'monk'; known: race, gender, age"),
+        (compared(high=["Martian"]), "high: race 'Martian' is not a known label; expected one of: White, Black"),
+        (compared(low=[" "]), "low: race ' ' is not a known label; expected one of: White, Black"),
+        (compared(high=[]), "'high' is empty; name groups of 'race': White, Black"),
+        (compared(low=["black"]), "'Black' is on both sides"),
+        (compared(trend=True, high=[], low=[]), "'trend' needs an ordered factor, and 'race' is not; ordered: none"),
+        ({"primary": {"tests": [DECLARED] * 9}}, "[primary] has 9 tests; declare at most 6, the rest is secondary"),
+        (
+            {
+                "primary": {"tests": [DECLARED] * 4},
+                "editors": [{"id": "simulated-even"}, {"id": "simulated-lightening"}],
+            },
+            "[primary] has 8 tests; declare at most 6, the rest is secondary (4 for each of 2 editors)",
+        ),
+        ({"primary": {"tests": []}}, "'primary.tests' is []"),
+        ({"primary": {"alpha": 0.05, "tests": [DECLARED]}}, "'primary.alpha' is 0.05"),
+        (declared(scale="rate"), "'primary.tests[0].scale' is 'rate'"),
+        ({"findings": {"reliability": 1.0}}, "'findings.reliability' is 1.0"),
+        ({"findings": {"reliability": -0.1}}, "'findings.reliability' is -0.1"),
+    ],
+)
+def test_a_mistake_in_what_is_declared_names_what_is_known(changes, wanted):
+    (found,) = problems(**changes)
+    assert wanted in found
+
+
+def test_the_threshold_of_agreement_reaches_the_analysis():
+    assert analysis_rules(StudyFile.parse(small(), Path())).reliability == 0.4
+    changed = StudyFile.parse(small(findings={"reliability": 0.6}), Path())
+    assert analysis_rules(changed).reliability == 0.6
+
+
+def test_tables_that_came_later_do_not_rename_a_study():
+    base, margin = (StudyFile.parse(small(**more), Path()).hash for more in ({}, {"findings": {"margin": 0.05}}))
+    assert StudyFile.parse(small(findings={"reliability": 0.4}), Path()).hash == base
+    assert StudyFile.parse(small(findings={"margin": 0.05, "reliability": 0.4}), Path()).hash == margin
+    assert len({base, margin, *(StudyFile.parse(small(**declared(scale=s)), Path()).hash for s in ("code",))}) == 3
 
 
 def test_factors_left_out_do_not_enter_the_hash():

@@ -9,7 +9,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
 from evenedit.gate.gate import GateAnswer, Rule, check, junit, markdown, overall, parse_rule
 from evenedit.gate.regression import regressions
-from evenedit.results.results import Finding, Results
+from evenedit.results.results import Finding, PredictionPowered, Results
 from tests.support.studies import write_study
 
 
@@ -77,10 +77,12 @@ def test_a_shift_is_held_against_a_limit_on_either_side():
     assert rate[0].answer is GateAnswer.PASS
 
 
-def finding(kind: str, level: str, editor: str | None = "editor", factor: str | None = None) -> Finding:
+def finding(kind: str, level: str, editor: str | None = "editor", factor: str | None = None, **more: str) -> Finding:
     rest = dict.fromkeys(("experiment", "condition", "measure", "rater", "group", "against", "value", "low", "high"))
-    numbers = dict.fromkeys(("p", "p_raw", "n", "faces"))
-    return Finding(kind=kind, level=level, editor=editor, factor=factor, text=f"a {level} {kind}", **rest, **numbers)
+    rest |= dict.fromkeys(("p", "p_raw", "n", "faces"))
+    return Finding(
+        kind=kind, level=level, editor=editor, factor=factor, text=f"a {level} {kind}", **(rest | {"id": level} | more)
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,11 +97,61 @@ def finding(kind: str, level: str, editor: str | None = "editor", factor: str | 
         ("no clear finding of kind gap", [finding("design", "cannot_tell", None, "race")], GateAnswer.UNDECIDED),
         ("no clear finding of kind shift", [finding("design", "cannot_tell", None, "race")], GateAnswer.PASS),
         ("no clear finding", [finding("design", "cannot_tell", None)], GateAnswer.UNDECIDED),
+        ("no clear finding", [finding("gap", "clear_to_judges")], GateAnswer.FAIL),
+        ("no clear finding", [finding("gap", "clear_to_judge")], GateAnswer.FAIL),
+        ("no suggestive finding", [finding("gap", "clear_to_judges")], GateAnswer.PASS),
+        ("no clear or suggestive finding", [finding("gap", "clear_to_judge")], GateAnswer.FAIL),
+        ("no clear finding", [finding("gap", "cannot_tell", evidence="none")], GateAnswer.UNDECIDED),
+        (
+            "no clear finding",
+            [finding("gap", "cannot_tell", evidence="none"), finding("shift", "observed", evidence="judges")],
+            GateAnswer.PASS,
+        ),
     ],
 )
 def test_a_rule_on_findings(rule, findings, answer):
     (found,) = check(replace(results(0, 0, 0), findings=tuple(findings)), [parse_rule(rule)])
     assert found.answer is answer
+
+
+def test_findings_of_judges_alone_are_named_and_can_be_ignored():
+    judges = [
+        finding("gap", "clear_to_judges", factor="race", measure="gap.skin_lighter"),
+        finding("shift", "clear_to_judge", measure="shift.skin_tone"),
+    ]
+    names = "gap.skin_lighter[race] (clear_to_judges), shift.skin_tone (clear_to_judge)"
+    rule = parse_rule("no clear finding")
+    some = replace(results(0, 0, 0), findings=tuple(judges))
+    (counted,) = check(some, [rule])
+    assert (counted.answer, counted.evidence) == (
+        GateAnswer.FAIL,
+        f"a clear_to_judges gap (and 1 more); not checked by people, counted: {names}",
+    )
+    (ignored,) = check(some, [rule], ignore_judges_only=True)
+    assert (ignored.answer, ignored.evidence) == (
+        GateAnswer.PASS,
+        f"no such finding among 2; not checked by people, ignored: {names}",
+    )
+    (failed,) = check(replace(some, findings=(*judges, finding("gap", "clear"))), [rule], ignore_judges_only=True)
+    assert (failed.answer, failed.evidence) == (
+        GateAnswer.FAIL,
+        f"a clear gap; not checked by people, ignored: {names}",
+    )
+
+
+def test_a_limit_is_held_against_the_number_that_people_corrected():
+    judged = results(0.2, 0.3, 0.4)
+    e = judged.estimates[0]
+    place = (e.measure, e.experiment, e.condition, e.editor, e.group)
+    people = PredictionPowered(
+        *place, 0.3, 0.2, 0.4, 0.02, 0.0, 0.05, 0.02, 0.01, 0.04, 0.5, 100, 90, "ppi++", enough=True
+    )
+    rule = Rule.parse("gap.race_change.race <= 0.05")
+    (found,) = check(replace(judged, powered=(people,)), [rule])
+    assert found.answer is GateAnswer.PASS
+    assert found.evidence.startswith("0.02 [0.01, 0.04]") and "judges alone: 0.3 [0.2, 0.4]" in found.evidence
+    (few,) = check(replace(judged, powered=(replace(people, enough=False),)), [rule])
+    assert few.answer is GateAnswer.FAIL, "too few labels correct nothing"
 
 
 def test_a_rule_on_findings_needs_findings_and_a_kind_that_there_is():

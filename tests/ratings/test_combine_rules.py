@@ -339,11 +339,11 @@ def test_what_is_not_known_is_told_with_what_is(rules: dict[str, str], missing: 
     assert str(problem.value) == told
 
 
-def test_two_sided_scores_halfway_between_two_are_known_and_no_others():
-    first = [{"skin_tone": v, "race_drift": v} for v in (3, 3, 2, 5, 3, 1)]
-    second = [{"skin_tone": v, "race_drift": v} for v in (4, 3, 3, 2, 0, 2)]
-    scores = combine(table_of([{}] * 6, first, second), STANDARD_RULES, "exclude")
-    assert scores.rounded_up is not None
-    skin, race = (scores.rounded_up[:, QUESTION_IDS.index(q)] for q in ("skin_tone", "race_drift"))
-    assert skin.tolist() == [True, False, True, False, False, True]  # apart by two: the first judge's own score stands
-    assert not race.any()
+def test_each_judges_own_score_is_kept_where_it_counts():
+    first = [{"skin_tone": v} for v in (3, 2, 5, 0)]
+    second = [{"skin_tone": v} for v in (4, 3, 2, 2)]
+    at = QUESTION_IDS.index("skin_tone")
+    table = table_of([{}] * 4, first, second)
+    assert combine(table, STANDARD_RULES, "exclude").judged[:, :, at].tolist() == [[3, 2, 5, 0], [4, 3, 2, 2]]
+    alone = combine(table, {**STANDARD_RULES, "diagnosis": "secondary"}, "exclude")
+    assert alone.judged[:, :, at].tolist() == [[0, 0, 0, 0], [4, 3, 2, 2]]

@@ -32,9 +32,11 @@ from evenedit.results.results import (
     Contrast,
     Coverage,
     GapTest,
+    GroupDifference,
     InstrumentResults,
     Multiverse,
     Planted,
+    PredictionPowered,
     Results,
     Sensitivity,
     Specification,
@@ -58,7 +60,11 @@ def estimate(measure: str, value: float | None, editor: str | None, **changes: A
     return Estimate(measure, editor=editor, value=value, **(whole | changes))
 
 
-def gap(editor: str, rate: str = "race_change", p: float = 0.0002, p_holm: float = 0.004) -> GapTest:
+def group(level: str, rate: float, value: float, p: float) -> GroupDifference:
+    return GroupDifference(level, rate, value, value - 0.05, value + 0.05, p)
+
+
+def gap(editor: str, rate: str = "race_change", p: float = 0.0002, p_adjusted: float = 0.004) -> GapTest:
     return GapTest(
         measure=f"gap.{rate}",
         experiment="diagnosis",
@@ -69,10 +75,17 @@ def gap(editor: str, rate: str = "race_change", p: float = 0.0002, p_holm: float
         highest="Indian",
         lowest="White",
         p=p,
-        p_holm=p_holm,
-        p_editor=p_holm,
         faces=36,
-        method="permutation",
+        method="analysis of means, pooled variance",
+        t=4.2,
+        df=20.0,
+        shrunken=0.25,
+        tau=0.1,
+        groups=(group("White", 0.01, -0.16, 0.0002), group("Black", 0.2, 0.03, 0.5), group("Indian", 0.3, 0.13, 0.001)),
+        p_adjusted=p_adjusted,
+        q=0.001,
+        level="clear_to_judges",
+        evidence="judges",
     )
 
 
@@ -274,7 +287,34 @@ def test_csv_keeps_every_digit_and_the_counts(real: Path):
     by_race = {r["race"]: r for r in read_csv(real / "tables/table20.csv")}
     assert [float(by_race[race]["flux2_dev"]) for race in RACES] == list(RACES.values())
     assert float(by_race["gap"]["flux2_dev"]) == 0.29
-    assert float(by_race["p_editor"]["flux2_dev"]) == 0.004
+    assert float(by_race["p_adjusted"]["flux2_dev"]) == 0.004
+
+
+def test_the_table_of_gaps_names_groups_level_and_who_saw_it(real: Path):
+    (row,) = read_csv(real / "tables/gaps.csv")
+    numbers = [float(row[name]) for name in ("gap", "shrunken", "p", "p_adjusted", "q")]
+    assert numbers == [0.29, 0.25, 0.0002, 0.004, 0.001]
+    assert row["different"] == "White −16.0 points, Indian +13.0 points", "the surest first; Black is not among them"
+    assert (row["level"], row["evidence"]) == ("clear_to_judges", "judges")
+    assert "corrected" not in row, "nobody rated"
+    page = (real / "appendix.html").read_text()
+    assert "clear to the judges" in page and "analysis of means" in page and "Westfall" not in page
+
+
+def test_a_gap_that_people_corrected_has_their_number_first():
+    results = made_up()
+    e = next(e for e in results.estimates if e.measure == "gap.race_change")
+    place = (e.measure, e.experiment, e.condition, e.editor, e.group)
+    people = PredictionPowered(
+        *place, 0.29, 0.2, 0.4, 0.1, 0.0, 0.2, 0.05, 0.01, 0.11, 0.5, 120, 100, "ppi++", enough=True
+    )
+    table = all_tables(Index(replace(results, powered=(people,))))["gaps"]
+    at = [column.id for column in table.columns].index("corrected")
+    cell = table.rows[0][at]
+    assert isinstance(cell, Number) and (cell.value, cell.low, cell.high) == (0.05, 0.01, 0.11)
+    assert [column.id for column in table.columns][at + 1] == "gap"
+    few = all_tables(Index(replace(results, powered=(replace(people, enough=False),))))["gaps"]
+    assert "corrected" not in [column.id for column in few.columns], "too few labels correct nothing"
 
 
 def test_page_csv_and_latex_tell_the_same_number(real: Path):

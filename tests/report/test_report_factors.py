@@ -33,7 +33,7 @@ DECLARED = (MONK, HEADWEAR)
 OF_THE_RUBRIC = (
     *("race change", "race-change", "gender change", "age change", "race and gender change"),
     *("changed in race", "changed in apparent race", "changed in apparent gender", "apparent race, gender or age"),
-    *("race changed", "gender changed", "race drift", "gender drift", "target age"),
+    *("race changed", "gender changed", "race drift", "gender drift", "age drift", "target age"),
     *("age ratings", "another age", "age axis"),
 )
 """Where the report may speak of race, gender and age: names of questions and rates, and words about them."""
@@ -143,7 +143,7 @@ def test_tables_are_by_the_first_factor_and_in_its_order(results: Results, repor
     assert built["table20"].title == "Race-change rate by Monk skin tone and editor"
     assert built["table5"].title == "Mitigation by Monk skin tone"
     rows = list(csv.DictReader((report / "tables/table20.csv").read_text().splitlines()))
-    assert [row["monk"] for row in rows] == ["1", "2", "10", "gap", "p_editor"], "10 comes after 2"
+    assert [row["monk"] for row in rows] == ["1", "2", "10", "gap", "p_adjusted"], "10 comes after 2"
     header = (report / "tables/sensitivity.csv").read_text().splitlines()[0]
     assert "exclude_monk_gap" in header
 
@@ -185,7 +185,7 @@ def test_default_groups_are_named_as_ever():
 
 
 def test_rules_of_a_gate_are_over_the_factors_of_the_results(results: Results):
-    rules = ("gap.skin_lighter[monk] <= 0.05", "gap.skin_lighter.monk <= 0.05", "trend.race_change[monk] <= 0.05")
+    rules = ("gap.skin_lighter[monk] <= 0.05", "gap.skin_lighter.monk <= 0.05", "trend.skin_lighter[monk] <= 0.01")
     parsed = [Rule.parse(text, results.factors) for text in (*rules, "rate.skin_lighter[monk=10] <= 0.99")]
     answers = [outcome.answer for outcome in check(results, parsed)]
     assert answers == [GateAnswer.FAIL, GateAnswer.FAIL, GateAnswer.FAIL, GateAnswer.PASS]
@@ -212,7 +212,12 @@ def test_the_page_of_a_judge_check_is_by_the_study_s_factors(tmp_path: Path):
     shift = Moved(0.4, 0.2, 0.6)
     groups = ({}, {"monk": "10"}, {"monk": "1"})
     shifts = (Shift("a-judge", "labels", "race_drift", g, 40, 0, shift, shift, shift, shift, shift) for g in groups)
-    rules = {"sampled edits": 40, "sampled faces": 20, "variants": {"labels": "labels shown"}, "intervals": "bootstrap"}
+    rules = {
+        "sampled edits": 40,
+        "sampled faces": 20,
+        "variants": {"labels": "labels shown"},
+        "intervals": "clustered by source",
+    }
     asked = (VariantCalls("a-judge", "labels", 40, 0, 0, 0, 0, {}),)
     made = JudgeCheck({}, rules, {}, asked, tuple(shifts))
     page = words(write_check(made, tmp_path, title="An audit", factors=DECLARED).read_text())

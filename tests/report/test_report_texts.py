@@ -140,7 +140,7 @@ def numbers_to_check(study: RandomStudy) -> Iterator[tuple[str, np.ndarray]]:
     yield from ((line.text, every) for line in summarise(index))
     for name, (_, text) in texts_for_reuse(index, study.study).items():
         if name in ("methods.md", "human-evaluation.md"):
-            body = re.sub(r"\*\*[\d.]+ .*?\*\*", "", text)
+            body = re.sub(r"\*\*[\d.]+ .*?\*\*|\b(?:19|20)\d\d(?=\))", "", text)  # headings, years of references
             yield from ((sentence, every) for sentence in re.split(r"(?<=\.)\s+", body))
 
 
@@ -201,13 +201,13 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def scored_shares(coverage: Sequence[dict[str, Any]]) -> list[float]:
-    """Return the share of scored calls by rater and group, over all editors."""
+    """Return the share of scored calls by rater and group, over all editors, and the number of calls."""
     calls: dict[tuple[str, str], np.ndarray] = {}
     for row in coverage:
         counts = np.array([row["scored"], row["scored"] + row["refused"] + row["unparseable"] + row["failed"]])
         key = row["rater"], str(row["group"])
         calls[key] = calls.get(key, np.zeros(2)) + counts
-    return [scored / total for scored, total in calls.values() if total]
+    return [x for scored, total in calls.values() if total for x in (scored / total, total)]
 
 
 def outcome_counts(multiverse: Sequence[dict[str, Any]]) -> Iterator[int]:

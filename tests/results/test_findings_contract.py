@@ -6,13 +6,19 @@ from typing import Any, get_args
 
 import pytest
 
-from evenedit.results.finding import FindingKind, FindingLevel
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, FindingKind, FindingLevel
 from tests.support.random_studies import random_study
 
 FIELDS = {
     *("kind", "level", "experiment", "condition", "editor", "measure", "rater", "factor", "group", "against"),
-    *("value", "low", "high", "p", "p_raw", "n", "faces", "text", "cases"),
+    *("value", "low", "high", "p", "p_raw", "n", "faces", "text", "cases", "evidence", "estimand"),
 }
+EVIDENCE = {
+    "clear": ("people", "instrument", "outcome"),
+    "clear_to_judges": ("judges",),
+    "clear_to_judge": ("one_judge",),
+}
+"""Who can make a finding as clear as that."""
 STUDIES = (4, 13, 31, 502, 613, 181_033, 181_072)
 """Random studies with judges, instruments, people, mitigation, stereotypes, one face, and factors of their own."""
 
@@ -36,15 +42,24 @@ def test_what_does_not_apply_is_null_never_absent(seed: int, written: Mapping[st
     assert set(f) >= FIELDS
     assert f["kind"] in get_args(FindingKind) and f["level"] in get_args(FindingLevel)
     assert f["group"] is None or isinstance(f["group"], dict)
-    assert f["against"] is None or isinstance(f["against"], dict) or f["against"] in ("no_change", "rest")
+    assert f["against"] is None or isinstance(f["against"], dict) or f["against"] in ("no_change", "average")
     assert f["rater"] in (None, "ensemble", "people", *(m["rater"] for m in written["measured"])) or (
         f["kind"] == "judge"
     )
     assert isinstance(f["cases"], list) and isinstance(f["text"], str) and f["text"]
-    if f["level"] == "clear":
+    if f["level"] in CLEAR:
         assert f["p"] < 0.05
+        assert f["evidence"] in EVIDENCE[f["level"]]
     if f["level"] == "suggestive":
-        assert f["p_raw"] < 0.05
+        assert f.get("q", 1) <= 0.05 or f["p"] < 0.05
+    if f["evidence"] == "none":
+        assert f["level"] == "cannot_tell" and "%" not in f["text"] and f["value"] is None
+    if f["level"] in EFFECT_LEVELS and f["kind"] in ("shift", "gap"):
+        assert f["estimand"], "what it is about"
+        if f["evidence"] in ("judges", "one_judge"):
+            assert f["estimand"].endswith("not checked by people.")
+    if f["level"] == "clear_to_judges" and f["kind"] in ("shift", "gap"):
+        assert f["reliability"]["low"] >= written["rules"]["reliability"]
     if f["p"] is not None and f["p_raw"] is not None:
         assert f["p"] >= f["p_raw"] - 1e-12, "adjusted"
     if f["kind"] in ("shift", "gap") and f["value"] is not None:

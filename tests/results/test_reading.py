@@ -19,7 +19,7 @@ CROSSED = {"race": "Black", "gender": "Female"}
 @pytest.fixture(scope="module")
 def results() -> Results:
     edits = [edit(source, prompt) for source, prompt in product(FACES, ("O-01", "O-02", "O-03"))]
-    judges = {name: [scores(skin=3 + (at + more) % 3) for at in range(len(edits))] for more, name in enumerate("ab")}
+    judges = {name: [scores(skin=3 if at % 5 == 0 else 4) for at in range(len(edits))] for name in "ab"}
     return analyse(table_of(edits, judges), replace(AnalysisRules.default(), draws=100, permutations=99))
 
 

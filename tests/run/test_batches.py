@@ -58,7 +58,7 @@ def test_a_batch_is_one_call_and_a_bad_edit_in_it_fails_alone(plugin, tmp_path):
             *(editor(mode, tmp_path, batch=4, mode=mode, seed=3) for mode in ("raise", "crash", "hang", "poison")),
             editor("memory", tmp_path, batch=4, mode="memory", seed=0),
         ],
-        timeout=1.5,
+        timeout=5,
     )
     done = run(folder, plugin)
     assert done.returncode == 4 and "Traceback" not in done.stderr, done.stderr

@@ -97,7 +97,7 @@ def _until(condition, what, seconds=120):
 
 def test_a_lease_is_one_runs_until_it_is_released_or_its_owner_is_silent(postgres_url, tmp_path):
     store = Store(tmp_path, postgres_url)
-    first, second = (Leases(store._engine, 8.0) for _ in range(2))
+    first, second = (Leases(store._engine, 30.0) for _ in range(2))
     assert first.claim("edit a") and first.claim("edit a") and not second.claim("edit a")
     first.release(["edit a"])
     assert second.claim("edit a"), "released"

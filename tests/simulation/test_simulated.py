@@ -15,6 +15,7 @@ from evenedit.core.interfaces import Case, Refusal
 from evenedit.core.records import Status
 from evenedit.protocol import QUESTIONS, load_prompts
 from evenedit.protocol.factors import cells
+from evenedit.results.finding import CLEAR
 from evenedit.simulation.editors import Even, Lightening, Null, Refusing, Replacing, truth_of
 from evenedit.simulation.judges import SimulatedJudge
 from evenedit.simulation.portraits.drawn import Drawn
@@ -191,7 +192,7 @@ def audit(seed: int) -> tuple[list[bool], bool]:
         )
         loaded.run()
         results = compute_results(loaded, loaded.table())
-    significant = [t for t in results.tests if t.editor == "simulated-even" and t.p_holm < 0.05]
+    significant = [t for t in results.tests if t.editor == "simulated-even" and t.level in CLEAR]
     return [bool(p.inside) for p in results.planted], bool(significant)
 
 

@@ -16,7 +16,7 @@ from evenedit.core.records import Kind
 from evenedit.gate.gate import GateAnswer, check, parse_rule
 from evenedit.protocol import load_prompts
 from evenedit.results.results import Finding, Results
-from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats import AnalysisRules, StudyFacts, analyse
 from tests.support.tables import edit, face, scores, table_of
 
 RULES = replace(AnalysisRules.default(), draws=300, permutations=999)
@@ -42,7 +42,9 @@ def analysed(met: np.ndarray, question: str = "race", changed: int = 4, people: 
     given = {"judge-a": told(met), "judge-b": told(met)}
     given |= {} if people is None else {f"person-{n}": told(people) for n in range(3)}
     kinds = [Kind.VLM] * 2 + [Kind.HUMAN] * (len(given) - 2)
-    return analyse(table_of(rows, given, kinds), RULES)
+    table = table_of(rows, given, kinds)
+    inclusion = {} if people is None else dict.fromkeys(map(str, table.edits["request_id"]), 0.5)
+    return analyse(table, RULES, StudyFacts(inclusion=inclusion))
 
 
 def sometimes(rate: float, prompts: int, seed: int) -> np.ndarray:
@@ -98,9 +100,8 @@ def test_constant_rates_leave_the_family_of_a_group_at_zero():
     results = white_with(0, len(PROMPTS))
     tests = [t for t in results.tests if t.editor == "e"]
     (test,) = [t for t in tests if (t.measure, t.factor) == ("gap.race_change", "race")]
-    assert len(tests) >= 24 and test.family == 3 and results.counts["tests.gap"] == 3
-    assert test.p <= test.p_editor <= 3 * test.p + 0.005, "over all it would be 27 times as much"
-    assert all(t.p_editor == 1 for t in tests if t.measure != "gap.race_change")
+    assert len(tests) >= 24 and {t.measure for t in tests if t.p is not None} == {"gap.race_change"}
+    assert results.counts["tests"] <= 12 and test.p <= test.p_adjusted <= 12 * test.p, "over all it would be 27 times"
 
 
 @pytest.fixture(scope="module")
@@ -117,26 +118,22 @@ def misjudged() -> Results:
 
 def test_judges_who_err_for_one_race_are_found_although_they_err_on_no_other_question(misjudged):
     (found,) = [f for f in misjudged.findings if f.kind == "judge" and "error" in f.text]
-    assert found.level == "caution" and "differs by group: skin tone by race" in found.text
+    assert found.level == "caution" and "differs by group: skin lighter by race" in found.text
     (gap,) = [
         a
         for a in misjudged.agreement
-        if (a.statistic, a.axis, a.editor, a.group) == ("mean_difference_gap", "skin_tone", None, {"race": "*"})
+        if (a.statistic, a.axis, a.editor, a.group) == ("judge_error_gap", "skin_lighter", None, {"race": "*"})
     ]
-    assert gap.p_adjusted < 0.05 and "one test of each axis, Holm over 1 of 5 axes" in gap.method
+    assert gap.p_adjusted < 0.05 and "Holm over" in gap.method
 
 
-def test_a_gap_that_judges_make_is_told_with_what_people_say(misjudged):
-    found = of_race(misjudged, "gap.skin_lighter")
-    assert found.level != "clear" and found.judge_value > 0.2
-    assert found.value < 0.15 and found.low == 0
-    assert f"With people's ratings of {found_labels(misjudged)} of these edits it is" in found.text
+def test_a_gap_that_judges_make_is_corrected_by_people(misjudged):
+    (test,) = [t for t in misjudged.tests if (t.measure, t.factor, t.editor) == ("gap.skin_lighter", "race", "e")]
+    assert test.value > 0.2, "as the judges see it"
+    assert (test.level, test.evidence) == ("none", "people")
+    (none,) = [f for f in misjudged.findings if f.kind == "gap" and f.factor == "race"]
+    assert none.text.startswith("No difference by race label was shown") and "rated by people, corrected" in none.text
     assert gate(misjudged, "gap.skin_lighter.race <= 0.05") is not GateAnswer.FAIL
-
-
-def found_labels(results: Results) -> int:
-    (p,) = [p for p in results.powered if (p.measure, p.editor, p.group) == ("gap.skin_lighter", "e", {"race": "*"})]
-    return p.labelled
 
 
 def test_of_four_prompts_a_gap_says_that_it_tells_nothing_about_others():
@@ -144,8 +141,7 @@ def test_of_four_prompts_a_gap_says_that_it_tells_nothing_about_others():
     met[WHITE] = (np.random.default_rng(8).random((12, 4)) < 0.7).astype(int)
     found = of_race(analysed(met), "gap.race_change")
     assert ", on these 4 prompts" in found.text
-    (test,) = [t for t in analysed(met).tests if (t.measure, t.factor, t.editor) == ("gap.race_change", "race", "e")]
-    assert test.p_prompts is None
+    assert found.estimand.startswith("These prompts")
 
 
 def test_a_gap_that_a_handful_of_faces_carries_says_so():

@@ -4,8 +4,6 @@ import json
 from dataclasses import replace
 from itertools import product
 
-import pytest
-
 from evenedit.core.parallel import SecondProcess
 from evenedit.core.records import Kind
 from evenedit.ratings.table import RatingTable
@@ -53,7 +51,7 @@ def test_rates_count_valid_scores_and_name_the_missing():
     assert (white.value, white.n, white.missing) == (0.0, 10, 2)
     assert (black.value, black.n, black.missing) == (8 / 12, 12, 0)
     assert black.wilson is not None
-    assert black.method == "bootstrap(source x prompt, 100)"
+    assert black.method == "korn-graubard(source x prompt)"
     crossed = found.find("rate.skin_lighter", editor="e", group={"race": "Black", "gender": "Female"})
     assert crossed and crossed.n == 6
 
@@ -70,7 +68,7 @@ def test_a_rate_never_seen_has_an_interval_that_is_not_a_point():
     never = found.find("rate.race_change", editor="e", group={"race": "Black"})
     assert never and never.low == 0.0
     assert never.high is not None and never.high > 0.3  # four faces say little
-    assert never.method == "wilson(sources)"
+    assert never.method == "korn-graubard(source)"
 
 
 def test_gap_test_contrast_and_planted_effect_tell_the_same_story():
@@ -83,7 +81,9 @@ def test_gap_test_contrast_and_planted_effect_tell_the_same_story():
     )  # fmt: skip
     assert gap and gap.value == test.value == contrast.value == 8 / 12
     assert (test.highest, test.lowest, test.faces) == ("Black", "White", 8)
-    assert test.p <= test.p_holm <= 1
+    assert test.p <= test.p_adjusted <= 1
+    assert {g.level: g.rate for g in test.groups} == {"White": 0.0, "Black": 8 / 12}
+    assert [g.value for g in test.groups] == [-8 / 12, 8 / 12], "of two groups, each against the other"
     lighter, older = found.planted
     assert (lighter.estimate, lighter.low, lighter.high) == (contrast.value, contrast.low, contrast.high)
     assert lighter.inside is True
@@ -91,15 +91,12 @@ def test_gap_test_contrast_and_planted_effect_tell_the_same_story():
     assert found.simulated == ("simulated-judge",)
 
 
-def test_holm_families_are_one_editors_gaps():
+def test_a_gap_that_does_not_vary_is_no_test():
     _, found = lightened()
     family = [t for t in found.tests if t.editor == "e"]
     assert len(family) == 9 * 2  # eight rates and refusals; race and gender vary, age does not
-    smallest = min(family, key=lambda t: t.p)
-    assert smallest.family == 1, (
-        "only lightening by race can show anything: every other gap has p of 0.05 or more at best"
-    )
-    assert smallest.p_holm == pytest.approx(smallest.p)
+    assert {t.measure for t in family if t.p is not None} == {"gap.skin_lighter", "gap.refused"}
+    assert all(t.method == "none: nothing varies" and t.p_adjusted is None for t in family if t.p is None)
 
 
 def test_a_level_with_one_face_has_no_interval():
@@ -110,14 +107,14 @@ def test_a_level_with_one_face_has_no_interval():
     alone = found.find("rate.skin_lighter", group={"race": "Indian"})
     assert alone and (alone.value, alone.low, alone.high, alone.method) == (0.5, None, None, "none: one source")
     gap = found.find("gap.skin_lighter", group={"race": "*"})
-    assert gap and gap.value == 0.0 and gap.low is None
+    assert gap and gap.value == 0.0 and (gap.low, gap.high) == (0.0, 1.0)
     json.loads(found.to_json())
 
 
-def test_one_prompt_draws_faces_only_and_says_so():
+def test_one_prompt_leaves_faces_only_and_says_so():
     table = table_of([edit(f) for f in FACES], {"j": [scores(skin=3 + i % 2) for i in range(8)]})
     found = analyse(table, QUICK).find("rate.skin_lighter")
-    assert found and found.method == "bootstrap(source, 100)"
+    assert found and found.method == "korn-graubard(source)"
     assert found.low is not None and found.high is not None and found.low < 0.5 < found.high
 
 
@@ -183,7 +180,7 @@ def test_stereotype_rates():
         estimate = found.find(f"rate.{name}", experiment="stereotype", condition="swapped")
         assert estimate and (estimate.value, estimate.n, estimate.missing) == (value, n, 1)
     coded = found.find("rate.followed", experiment="stereotype", condition="swapped", group={"coded_gender": "Male"})
-    assert coded and coded.method == "bootstrap(prompt, 100)"
+    assert coded and coded.method == "korn-graubard(prompt)"
 
 
 def test_agreement_of_judges_and_of_the_ensemble_with_people():

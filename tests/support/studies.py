@@ -9,8 +9,11 @@ from tests.support.provider.server import FakeProvider
 
 
 def small(**changes: Any) -> dict[str, Any]:
-    """A study of eight drawn faces, two prompts and one editor; `changes` replace whole tables."""
-    return {
+    """A study of eight drawn faces, two prompts and one editor; `changes` replace whole tables.
+
+    It has no null pairs unless `changes` state their number.
+    """
+    table: dict[str, Any] = {
         "study": {"title": "Small"},
         "sources": {
             "kind": "drawn",
@@ -26,6 +29,10 @@ def small(**changes: Any) -> dict[str, Any]:
         "statistics": {"draws": 200, "permutations": 199},
         "executor": {"retries": 0},
     } | changes
+    experiments = table["experiments"]
+    if "diagnosis" in experiments:
+        table["experiments"] = experiments | {"diagnosis": {"null_pairs": 0} | experiments["diagnosis"]}
+    return table
 
 
 def toml(table: dict[str, Any]) -> str:

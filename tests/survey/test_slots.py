@@ -206,7 +206,7 @@ def waiting(engine: sa.Engine) -> None:
 @on_postgresql
 def test_who_comes_second_takes_the_next_seat_without_waiting(engine, held):
     with engine.begin() as first, engine.begin() as second:
-        second.execute(sa.text("SET LOCAL lock_timeout = '2s'"))
+        second.execute(sa.text("SET LOCAL lock_timeout = '10s'"))
         assert held.take(first, 1, 1, None) == 1
         assert held.take(second, 2, 1, None) == 2
 

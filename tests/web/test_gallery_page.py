@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from evenedit.cases.search import Gallery
 from tests.support.browser import assert_accessible
@@ -132,6 +132,7 @@ def test_a_range_an_order_and_words_work_together_over_pages(visit, gallery):
     page.locator("#facet-numbers summary").click()
     page.get_by_role("group", name="Drift of the person").get_by_label("from").fill("1")
     page.get_by_role("button", name="Apply").first.click()
+    expect(page).to_have_url(re.compile(r"drift\.min=1"))
     wanted = matching(gallery, ("q", "wheelchair"), ("drift.min", "1"), ("sort", "drift"))
     expect(page.locator(".count-line b")).to_have_text(str(len(wanted)))
     expect(page.locator(".tile")).to_have_count(len(wanted[:48]))
@@ -150,6 +151,7 @@ def test_a_case_shows_pictures_ratings_siblings_and_its_neighbours_in_the_filter
     change = page.get_by_role("img", name="Change map")
     change.scroll_into_view_if_needed()
     page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=change.element_handle())
+    page.wait_for_load_state()
     assert page.locator("#disagreement").inner_text().count("simulated-judge") >= 2
     for opinion in case.opinions:
         said = page.locator(f"tr[data-rater={opinion.rater}]").inner_text()
@@ -159,7 +161,7 @@ def test_a_case_shows_pictures_ratings_siblings_and_its_neighbours_in_the_filter
     expect(page.locator(".case-nav")).to_contain_text(f"1 of {len(wanted)} in this filter")
     page.get_by_role("link", name="Next →").click()
     expect(page).to_have_url(re.compile(rf"/gallery/case/{wanted[1]}\?"))
-    page.get_by_role("link", name="All cases").last.click()
+    page.locator(".case-nav").get_by_role("link", name="All cases").click()
     expect(page.locator(".count-line b")).to_have_text(str(len(wanted)))
 
 
@@ -189,6 +191,7 @@ def test_the_gallery_is_walked_filtered_and_read_by_keyboard(visit, gallery):
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("/")
+    expect(page.get_by_label("Words in the prompt")).to_be_focused()
     page.keyboard.type("black_female")
     page.keyboard.press("Enter")
     wanted = matching(gallery, ("q", "black_female"))
@@ -219,11 +222,44 @@ def test_the_gallery_is_walked_filtered_and_read_by_keyboard(visit, gallery):
     expect(page.locator(".count-line b")).to_have_text(str(len(wanted)))
 
 
+def test_a_key_at_the_moment_the_help_is_closed_is_not_lost(visit):
+    page = visit("/gallery")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.evaluate(
+        """() => {
+            document.getElementById("help").close();
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true}));
+        }"""
+    )
+    expect(page.get_by_label("Words in the prompt")).to_be_focused()
+
+
+def test_what_is_typed_while_cases_are_on_their_way_is_kept(visit, gallery):
+    page = visit("/gallery")
+    held: list[Route] = []
+    page.route("**/gallery?*", lambda route: held.append(route), times=1)
+    with page.expect_request("**/gallery?*"):
+        box(page, "race", "Black").check()
+    words = page.get_by_label("Words in the prompt")
+    words.press_sequentially("wheel")
+    held[0].continue_()
+    expect(page.locator(".count-line b")).to_have_text(str(len(matching(gallery, ("race", "Black")))))
+    expect(words).to_have_value("wheel")
+    expect(words).to_be_focused()
+    expect(page).to_have_url(re.compile("race=Black$"))
+    words.press_sequentially("chair")
+    expect(words).to_have_value("wheelchair")
+    page.keyboard.press("Tab")
+    expect(page).to_have_url(re.compile("race=Black&q=wheelchair$"))
+
+
 def test_single_keys_can_be_switched_off(visit):
     page = visit("/gallery")
     page.keyboard.press("?")
     page.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("j")
     expect(page.locator(".tile").first).not_to_be_focused()
     page.reload()
@@ -264,8 +300,8 @@ def test_the_panels_are_chosen_by_a_form_and_come_as_pictures(visit, staff):
     page.get_by_label("Editor").select_option("simulated-lightening")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("labelled Female, 30s")
-    assert page.get_by_role("columnheader").all_inner_texts() == ["White", "Black", "Indian", "Latino"]
-    assert page.locator(".note .sim").count() == 1
+    expect(page.get_by_role("columnheader")).to_have_text(["White", "Black", "Indian", "Latino"])
+    expect(page.locator(".note .sim")).to_have_count(1)
     picture = page.get_by_role("link", name="Download PNG").get_attribute("href")
     across = Image.open(io.BytesIO(staff.get(picture).content))
     assert across.format == "PNG" and across.width > 4 * 256

@@ -247,7 +247,7 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     ready(page)
     ident = page.url.rsplit("/", 1)[1].split("?")[0]
     case = queue.cases[ident]
-    assert page.evaluate("document.activeElement.name") == case.disputed[0], "the disputed question has the focus"
+    expect(page.locator(":focus"), "the disputed question has the focus").to_have_attribute("name", case.disputed[0])
     page.keyboard.press("Enter")
     assert page.url.split("?")[0].endswith(ident) and queue.reviews.history() == [], "a disputed question was left open"
     page.keyboard.press("z")
@@ -257,7 +257,7 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     for _ in case.questions:  # to the top, then down, one answer each
         page.keyboard.press("ArrowUp")
     for number, question in enumerate(case.questions):
-        assert page.evaluate("document.activeElement.name") == question
+        expect(page.locator(":focus")).to_have_attribute("name", question)
         wanted[question] = 1 + number % 5
         page.keyboard.press(str(wanted[question]))
     page.keyboard.press("Enter")
@@ -272,7 +272,8 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     ready(page)
     page.keyboard.press("u")
     page.wait_for_url(f"**/review/case/{ident}")
-    assert queue.last("review:ada") is None and not page.locator("input:checked[type=radio]").count()
+    assert queue.last("review:ada") is None
+    expect(page.locator("input:checked[type=radio]")).to_have_count(0)
     assert problems == []
     context.close()
 

@@ -44,7 +44,7 @@ from evenedit.storage.data_state import (
 from evenedit.storage.study_history import HistoryEvent
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.preregistration.adherence import RUN_FINISHED
-from evenedit.study.preregistration.seal import FROZEN, SURVEY
+from evenedit.study.preregistration.seal import frozen_tables
 from evenedit.study.results_file import RESULTS
 
 MEASUREMENTS = "data/measurements.jsonl"
@@ -80,12 +80,8 @@ def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
         if name in bundle.files and bundle.files[name].sha256 != Path(name).stem
     )
     if (adherence := plan_adherence(bundle)) is not None:
-        stated = sections.model_dump(mode="json", include=FROZEN)
-        survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
-        yield from (
-            f"{PLAN}: {problem}"
-            for problem in _plan_contradictions(adherence.plan, stated | {"survey": survey}, evidence)
-        )
+        stated = frozen_tables(sections)
+        yield from (f"{PLAN}: {problem}" for problem in _plan_contradictions(adherence.plan, stated, evidence))
         missing = _missing(evidence)
         if missing and not any(change.what == "planned edits" for change in adherence.deviations):
             yield f"{PLAN}: {missing:,} planned edits are missing, and it does not say so"

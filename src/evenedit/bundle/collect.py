@@ -44,7 +44,8 @@ class Pseudonyms:
 
     def table(self, table: RatingTable) -> RatingTable:
         """Return the table with pseudonyms."""
-        return replace(table, raters=tuple(self.names.get(name, name) for name in table.raters))
+        raters = tuple(self.names.get(name, name) for name in table.raters)
+        return replace(table, raters=raters, null_pairs=table.null_pairs and self.table(table.null_pairs))
 
 
 def collect_evidence(study: StudyContext, *, people: bool = True) -> Evidence:
@@ -63,7 +64,7 @@ def collect_evidence(study: StudyContext, *, people: bool = True) -> Evidence:
         requests=requests,
         edits={r.id: edits[r.id] for r in requests if r.id in edits},
         replies=list(_replies(study, requests)),
-        readings=table.readings,
+        readings=table.joined().readings,
         people=dict(_people(named)),
         reviews=list(_reviews(study, pseudonyms, known)),
         chances=study.store.cases(SURVEY) if people else {},

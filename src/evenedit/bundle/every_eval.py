@@ -85,7 +85,6 @@ def _row(results: Results, rater: str, e: Estimate, title: str) -> dict[str, Any
                 "method": e.method,
             },
             "num_samples": e.n,
-            "num_bootstrap_samples": results.rules["draws"],
         }
     return {
         "evaluation_result_id": digest([rater, e.measure, e.experiment, e.condition, dict(e.group)]),

@@ -19,8 +19,10 @@ from evenedit.judges.parsing import evidence_of
 from evenedit.protocol.rubric import QUESTIONS
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
+from evenedit.report.render.index import level_name
+from evenedit.report.text.findings import scope
 from evenedit.reporting.case_pages import NAME
-from evenedit.results.finding import Finding
+from evenedit.results.finding import EFFECT_LEVELS, Finding
 from evenedit.results.results import Results
 
 PictureRule = Literal["show", "blur", "withhold"]
@@ -156,10 +158,11 @@ def _put_front(
     put(out / "index.html", front.encode())
 
 
-def _worst(results: Results) -> list[tuple[int, str, Finding]]:
-    """Return the worst clear or suggestive findings, each with the number of its page."""
+def _worst(results: Results) -> list[tuple[int, str, str, Finding]]:
+    """Return the worst clear or suggestive findings, each with the number of its page, level and scope."""
     numbered = enumerate(results.findings, 1)
-    return [(n, f.level.capitalize(), f) for n, f in numbered if f.level in ("clear", "suggestive")][:FIRST]
+    worst = [(n, f) for n, f in numbered if f.level in EFFECT_LEVELS][:FIRST]
+    return [(n, level_name(f.level, f.evidence).capitalize(), scope(f), f) for n, f in worst]
 
 
 def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:

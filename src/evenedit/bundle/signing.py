@@ -1,8 +1,8 @@
 """Ed25519 signatures of a root: who has the key vouches for the whole content.
 
-A chain of hashes alone proves nothing against the one who writes it: whoever can write the bundle can write all of its
-hashes anew. A signature moves the question to the key, and a root that was published elsewhere before (a
-preregistration, a preprint, a public commit) to a date.
+A chain of hashes alone does not protect against its author, who can rewrite the bundle with all hashes. A signature
+binds the root to a key. A root that was published before (a preregistration, a preprint, a public commit) binds it to
+a date.
 """
 
 from __future__ import annotations

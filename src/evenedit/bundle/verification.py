@@ -1,4 +1,4 @@
-"""Whether a bundle is as it was written, whoever hands it over, and whether pictures are those it speaks of."""
+"""Verify that a bundle is unchanged and that pictures are those it lists."""
 
 from __future__ import annotations
 

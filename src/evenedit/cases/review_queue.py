@@ -28,7 +28,7 @@ from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import applicable_questions, combine, judges_only, priority
 from evenedit.ratings.reviews import PREFIX, Review, Reviews, settled, unresolved_questions
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import QUESTION_IDS
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.engine.additive import ResampledStatistic, Resampler
 from evenedit.study.analysis import analysis_rules
@@ -402,7 +402,7 @@ def _cases(study: StudyContext, seen: object) -> _Queue:
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
     disagree, is_asked = scores.disagree.copy(), applicable_questions(table)
     disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
-    urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree), study.file.rates) == "high")
+    urgent = np.flatnonzero(priority(replace(scores, disagree=disagree), study.file.rates) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
     cases = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
     ordered = sorted(cases, key=lambda case: (not case.disputed, case.request_id))

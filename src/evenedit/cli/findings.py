@@ -19,7 +19,9 @@ SIMULATED = "SIMULATED: these data say nothing about any real editor"
 @RESULTS
 @click.option("--id", "ident", metavar="N", help="Show one finding in full: its number in the list, or its id.")
 @click.option("--editor", help="Only findings about this editor.")
-@click.option("--level", multiple=True, help="Only findings of this level: clear, suggestive, cannot_tell …")
+@click.option(
+    "--level", multiple=True, help="Only findings of this level: clear, clear_to_judges, suggestive, cannot_tell …"
+)
 @click.option(
     "--pack",
     type=click.Path(path_type=Path),

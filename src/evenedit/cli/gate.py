@@ -15,6 +15,11 @@ from evenedit.cli.base import RESULTS, example
 @click.option("--rule", "rules", multiple=True, help="A limit; can be repeated.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Previous results: fail on a clear regression.")
 @click.option("--editor", "editors", multiple=True, help="Only this editor; can be repeated.")
+@click.option(
+    "--ignore-judges-only",
+    is_flag=True,
+    help="Findings that are clear to judges, but not checked by people, fail no rule; they are named.",
+)
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), help="Write a JUnit file.")
 @click.option("--markdown", "markdown_file", type=click.Path(path_type=Path), help="Write a Markdown summary.")
 @example(
@@ -27,6 +32,7 @@ def gate(
     rules: tuple[str, ...],
     baseline: Path | None,
     editors: tuple[str, ...],
+    ignore_judges_only: bool,
     junit_file: Path | None,
     markdown_file: Path | None,
 ) -> None:
@@ -43,7 +49,8 @@ def gate(
     loaded = load_results(results)
     outcomes = []
     if rules or baseline is None:
-        outcomes += check(loaded, [parse_rule(text, loaded.factors) for text in rules], editors)
+        parsed = [parse_rule(text, loaded.factors) for text in rules]
+        outcomes += check(loaded, parsed, editors, ignore_judges_only=ignore_judges_only)
     if baseline is not None:
         from evenedit.gate.regression import regressions  # it needs the statistics, which load slowly
 

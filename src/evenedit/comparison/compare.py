@@ -228,11 +228,11 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
     tested = [d for d in changes if d.p is not None]
     groups = sum(bool(d.group) and "*" not in d.group.values() for d in tested)
     return (
-        f"{len(tested)} differences are tested, so p is adjusted by Westfall and Young's step-down over the draws of "
-        f"faces and prompts: {len(tested) - groups} of everybody and of gaps as one family, {groups} of single groups "
-        "as another, and doubled where there are both. A change is one "
+        f"{len(tested)} differences are tested, so p is adjusted by Holm: {len(tested) - groups} of everybody and of "
+        f"gaps as one family, {groups} of single groups as another, and doubled where there are both. A change is one "
         "where the adjusted p is below 0.05: of two editors that are alike, at most one comparison in twenty has any. "
-        "Intervals are not adjusted."
+        "Intervals are clustered by source and prompt and not adjusted. All numbers are the judges' own, not corrected "
+        "by people's ratings."
     )
 
 

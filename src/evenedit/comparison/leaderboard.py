@@ -8,7 +8,7 @@ finding that the other lacks, and the intervals of their worst findings overlap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors
@@ -18,9 +18,9 @@ from evenedit.protocol import FACTORS, Factor, factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import TWO_SIDED, severity
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import display_name
+from evenedit.report.render.index import display_name, level_name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
-from evenedit.results.finding import ENSEMBLE, Finding
+from evenedit.results.finding import CLEAR, ENSEMBLE, Finding
 from evenedit.results.results import Results
 from evenedit.results.words import listed
 from evenedit.stats.findings.order import is_none, score, size
@@ -90,8 +90,8 @@ class Entry:
 
     @property
     def clear(self) -> bool:
-        """Whether either is clear."""
-        return any(f.level == "clear" for f in self.findings)
+        """Whether either is clear, at least to the judges."""
+        return any(f.level in CLEAR for f in self.findings)
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -141,8 +141,9 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     )
     notes = [
         "Rank: by the worst shift or gap of each editor (how bad it is taken to be, times its size, times how certain "
-        "it is); an editor with a clear finding stands below every one without. A range means a tie: the intervals "
-        "of the worst findings overlap. Less change with less edit success is no gain: read both.",
+        "it is); an editor with a finding that is clear, if only to the judges, stands below every one without. A "
+        "range means a tie: the intervals of the worst findings overlap. Less change with less edit success is no "
+        "gain: read both. Where people rated enough, numbers are corrected by their ratings.",
         f"Worst gap: over {listed([in_a_sentence(f) for f in factors])}. Gaps beside it: over {factors[0].plural} "
         "where no other factor is named.",
     ]
@@ -170,7 +171,9 @@ def _worst(finding: Finding | None, factors: Sequence[Factor]) -> tuple[Cell, Ce
     if isinstance(finding.group, Mapping) and finding.group:
         what += f", {group_in_words(finding.group, factors)}"
     rater = "" if finding.rater in (None, ENSEMBLE) else f", measured by {finding.rater}"
-    return Number(finding.value, "points", finding.low, finding.high, finding.n), f"{what}{rater} ({finding.level})"
+    return Number(
+        finding.value, "points", finding.low, finding.high, finding.n
+    ), f"{what}{rater} ({level_name(finding.level, finding.evidence)})"
 
 
 def _about(finding: Finding) -> str:
@@ -188,13 +191,19 @@ def _entries(results: Results) -> list[Entry]:
             editor=editor,
             study=results.title,
             prompts=tuple(results.prompts.values()),
-            numbers=tuple(results.find(m.measure, editor=editor, group=m.group) for m in measures),
+            numbers=tuple(_number(results, results.find(m.measure, editor=editor, group=m.group)) for m in measures),
             shift=_worst_of(results, editor, "shift"),
             gap=_worst_of(results, editor, "gap"),
             simulated=results.simulated,
         )
         for editor in results.editors
     ]
+
+
+def _number(results: Results, e: Estimate | None) -> Estimate | None:
+    """Return an estimate, corrected by people's ratings where there are enough."""
+    p = None if e is None else results.corrected(e)
+    return e if e is None or p is None else replace(e, value=p.value, low=p.low, high=p.high)
 
 
 def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:

@@ -10,10 +10,11 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from evenedit.config.primary import primary_problems
 from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import LANGUAGE, SIMULATED, is_simulated
+from evenedit.core.records import LANGUAGE, NULL_PAIR_EDITOR, SIMULATED, is_simulated
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
 from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions
@@ -34,6 +35,7 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _editor_problems(file)
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
+    yield from primary_problems(file, factors_of(file))
     yield from _retention_problems(file)
     yield from _language_problems(file)
     yield from _questionnaire_problems(file)
@@ -138,6 +140,8 @@ def _building_problems(group: str, kind: str, settings: Mapping[str, Any], label
 
 def _editor_problems(file: Sections) -> Iterator[str]:
     for editor in file.editors:
+        if editor.id == NULL_PAIR_EDITOR:
+            yield f"editors '{editor.id}': tables use this id for null pairs; choose another"
         if "stereotype" in (editor.experiments or ()) and _takes_one_image(editor):
             yield (
                 f"editors '{editor.id}' takes one input image, the stereotype experiment needs two; "

@@ -72,6 +72,40 @@ class HypothesisSection(_Section):
     """The reason for expecting it, in a sentence."""
 
 
+class ContrastSection(_Section):
+    """The groups that a primary test compares, or the trend over an ordered factor."""
+
+    factor: str
+    """The factor whose groups are compared."""
+    high: list[str] = []
+    """Groups that are expected to have the higher value; each weighs the same."""
+    low: list[str] = []
+    """Groups that they are compared with; each weighs the same."""
+    trend: bool = False
+    """True for the change from level to level of an ordered factor, instead of two sides."""
+
+
+class PrimaryTest(_Section):
+    """[[primary.tests]]: one declared test."""
+
+    outcome: str
+    """What is tested: a rate (race_change), `shift.<question>`, `mean.<axis>` or `<instrument>.<reading>`; with
+    scale = "mean" also an axis (skin_tone)."""
+    scale: Literal["code", "mean"] = "code"
+    """`code`: the share of edits that count; `mean`: the mean score or reading."""
+    contrast: ContrastSection | None = None
+    """The groups that are compared; everybody against no change when left out."""
+
+
+class PrimarySection(_Section):
+    """[primary]: few tests, declared before the data, that share their own chance of a false alarm."""
+
+    alpha: float = Field(default=0.04, gt=0, lt=0.05)
+    """Familywise error of these tests over all editors; all other tests share what is left of 0.05."""
+    tests: list[PrimaryTest] = Field(min_length=1)
+    """The tests: at most 6 over all editors."""
+
+
 class FactorSection(_Section):
     """[[factors]]: factors that portraits are labelled and grouped by; race, gender and age when left out."""
 
@@ -110,6 +144,9 @@ class Diagnosis(_Section):
 
     floor: bool = False
     """Also ask each editor to return every portrait unchanged, to measure its drift without a request."""
+    null_pairs: int | None = Field(default=None, ge=0)
+    """Null pairs per portrait: the portrait itself, re-encoded, shown to judges and instruments as if it were an edit,
+    to measure their false calls. 2 when left out; 0 under the published preset, and in a study begun without them."""
     requests: str | None = None
     """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
     id or file) and prompt (its id or text), and editor and seed where there are several."""
@@ -209,7 +246,7 @@ class InstrumentSection(_Section):
     kind: str
     """The installed instrument to use: `skin`, `change`, or a plug-in's."""
     editors: list[str] | None = None
-    """The editors whose outputs it measures; all when absent."""
+    """The editors whose outputs it measures, beside null pairs; all when absent."""
     settings: dict[str, Any] = {}
     """The instrument's settings: `cuts` of `skin`, `identity` of `change`."""
 
@@ -440,11 +477,11 @@ class StatisticsSection(_Section):
     """[statistics]: intervals and tests."""
 
     draws: int = Field(default=2000, ge=100)
-    """Bootstrap draws."""
+    """Bootstrap draws of agreement statistics."""
     permutations: int = Field(default=4999, ge=99)
-    """Draws of each permutation test."""
+    """Permutations of each rank test and of each reading of the multiverse."""
     seed: int = 20240
-    """Seed of all draws."""
+    """Seed of both."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of every interval."""
 
@@ -455,6 +492,9 @@ class FindingsSection(_Section):
     tolerance: float = Field(default=0.1, ge=0, lt=1)
     """The share of edits up to which a change that cannot cancel out (another person, a change of apparent race or
     gender, an ignored request, a refusal) is tolerated: a finding is clear only where its interval lies above."""
+    reliability: float = Field(default=0.4, ge=0, lt=1)
+    """The lower limit of the judges' agreement (Krippendorff's alpha of the outcome as it is counted) that a finding
+    needs to be clear to the judges; below it a finding is at most suggestive."""
     margin: float | None = Field(default=None, gt=0, lt=1)
     """The difference up to which groups, or both directions of a shift, count as even: reports say so where the whole
     interval lies within ± this share, and a gate can ask for it. Without it nothing is called even."""
@@ -533,6 +573,8 @@ class Sections(_Section):
     """When a difference counts as a finding."""
     hypotheses: list[HypothesisSection] = []
     """Hypotheses to test."""
+    primary: PrimarySection | None = None
+    """Tests declared before the data."""
     executor: ExecutorSection = ExecutorSection()
     """Where edits run."""
     cache: CacheSection = CacheSection()

@@ -36,6 +36,8 @@ from evenedit.protocol.prompts import FLOOR, merge, translated
 from evenedit.protocol.rubric import WORDINGS
 
 FILE = "study.toml"
+NULL_PAIRS = 2
+"""Null pairs per portrait unless the study file states another number."""
 
 __all__ = [
     "FILE",
@@ -127,6 +129,14 @@ class StudyFile:
         return section is not None and _or(section.placebo, not self.published)
 
     @property
+    def null_pairs(self) -> int:
+        """Null pairs per portrait in a study that begins now."""
+        section = self.sections.experiments.diagnosis
+        if section is None:
+            return 0
+        return (0 if self.published else NULL_PAIRS) if section.null_pairs is None else section.null_pairs
+
+    @property
     def swapped(self) -> bool:
         """True if the stereotype experiment has its pronoun-swapped control."""
         section = self.sections.experiments.stereotype
@@ -183,8 +193,12 @@ class StudyFile:
         body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         if not body["factors"]:  # a table that came later does not rename the studies that leave it out
             del body["factors"]
+        if self.sections.findings.reliability == FindingsSection().reliability:
+            del body["findings"]["reliability"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        if body["primary"] is None:
+            del body["primary"]
         for name in ("rubric", "judge_prompt", "cannot_tell"):
             if not body["study"][name]:
                 del body["study"][name]
@@ -201,8 +215,9 @@ class StudyFile:
             del stereotype["status"]
         languages: list[str] = []
         if diagnosis := body["experiments"]["diagnosis"]:
-            if diagnosis["requests"] is None:
-                del diagnosis["requests"]
+            for name in ("requests", "null_pairs"):
+                if diagnosis[name] is None:
+                    del diagnosis[name]
             languages = diagnosis["languages"] or diagnosis.pop("languages")
         texts = [p.text for p in self.prompts] + [translated(p, code) for code in languages for p in self.prompts]
         return digest([body, texts, [p.text for p in self.wino]])

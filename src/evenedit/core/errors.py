@@ -21,7 +21,7 @@ class EvenEditError(Exception):
 
 
 class IncompleteError(EvenEditError):
-    """Work that was begun and is not complete: what was made is stored, and the same command goes on. Exit code 4."""
+    """A run that is not complete. Its results are stored; rerun the command to resume. Exit code 4."""
 
     exit_code = 4
 

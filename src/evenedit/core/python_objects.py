@@ -10,7 +10,7 @@ from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
-from evenedit.core.records import SIMULATED, is_simulated
+from evenedit.core.records import NULL_PAIR_EDITOR, SIMULATED, is_simulated
 
 KIND = "python"
 """The kind of an editor or judge that is a Python object."""
@@ -48,6 +48,8 @@ def check_name(noun: str, ident: str, value: Any) -> None:
     """Refuse an id that hides, or falsely says, that the object is simulated."""
     if not isinstance(ident, str) or not ident.strip():
         raise EvenEditError(f"{noun} id {ident!r} is not a name; use e.g. {{'mine': {noun}}}")
+    if ident == NULL_PAIR_EDITOR:
+        raise EvenEditError(f"{noun} '{ident}': tables use this id for null pairs; choose another")
     simulated = bool(getattr(value, "simulated", False))
     if simulated and not is_simulated(ident):
         raise EvenEditError(f"{noun} '{ident}' is simulated, so its id must begin with '{SIMULATED}'")

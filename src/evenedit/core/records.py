@@ -35,6 +35,8 @@ class ConditionKind(StrEnum):
     BASELINE = "baseline"
     FLOOR = "floor"
     """Nothing is asked: the editor's own drift."""
+    NULL_PAIR = "null_pair"
+    """The portrait itself, re-encoded without an editor: raters should see no change."""
     FEATURE = "feature"
     """The feature prompt stands before the request."""
     PLACEBO = "placebo"
@@ -87,6 +89,8 @@ class Condition:
         return self.kind in (ConditionKind.REVERSED, ConditionKind.SWAPPED_REVERSED)
 
 
+NULL_PAIR_EDITOR = "null-pair"
+"""Stands for the editor of a null pair, which no editor makes; an editor cannot have this id."""
 PLACEBO_SHIFT = 10_000
 """The placebo is the baseline again with its seed moved by this."""
 
@@ -241,7 +245,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer to one question about one edit, whoever gave it."""
+    """One answer of one rater to one question about one edit."""
 
     request_id: str
     question_id: str

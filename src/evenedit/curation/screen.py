@@ -19,7 +19,7 @@ from evenedit.curation.candidates import Candidate
 from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.instruments.face import SMALL_FACE_SIDE, Face, NoFace, find_face
 from evenedit.instruments.picture import Pixels
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
 """One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""
@@ -120,7 +120,8 @@ def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> li
         tables.append((factor.name, tuple(groups)))
     p = [inequality([g.n for g in groups], [g.passed["all"] for g in groups]) for _, groups in tables]
     return [
-        PassRates(name, groups, raw, adjusted) for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)
+        PassRates(name, groups, raw, adjusted or 0.0)
+        for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)
     ]
 
 

@@ -11,7 +11,16 @@ import pandas as pd
 
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import PLACEBO_SHIFT, Condition, ConditionKind, Experiment, Request, Source
+from evenedit.core.hashing import digest
+from evenedit.core.records import (
+    NULL_PAIR_EDITOR,
+    PLACEBO_SHIFT,
+    Condition,
+    ConditionKind,
+    Experiment,
+    Request,
+    Source,
+)
 from evenedit.design.request_table import listed_requests
 from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.protocol import FACTORS, Factor
@@ -19,6 +28,9 @@ from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.protocol.rubric import Rate
 from evenedit.ratings.table import Scores
+
+QUALITIES = range(90, 99)
+"""JPEG qualities in which null pairs are saved: no difference can be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,21 @@ def floor(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
         for editor in file.editors("diagnosis")
         for source in sources
     ]
+
+
+def null_pairs(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
+    """Return the null pairs of each source, each with a prompt of the diagnosis that is drawn by the study's seed."""
+    requests = []
+    for source in sources if len(file.prompts) else ():
+        rng = np.random.default_rng(int(digest([file.sections.study.seed, source]), 16))
+        prompts = rng.permutation(np.array(list(file.prompts), dtype=object))
+        qualities = rng.permutation(QUALITIES).tolist()
+        for number in range(file.null_pairs):
+            prompt, quality = prompts[number % len(prompts)], qualities[number % len(qualities)]
+            condition, settings = Condition(ConditionKind.NULL_PAIR), {"quality": quality}
+            how = (prompt.id, prompt.text, NULL_PAIR_EDITOR, settings, number)
+            requests.append(Request(Experiment.DIAGNOSIS, condition, (source,), *how))
+    return requests
 
 
 def sample_cases(

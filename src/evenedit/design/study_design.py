@@ -9,7 +9,7 @@ from PIL.Image import Image
 
 from evenedit.config.study_file import Mitigation, StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import Experiment, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment, assignments
 from evenedit.judges.feature_prompts import extractor_id
@@ -63,7 +63,15 @@ class StudyDesign:
             cases = self.mitigation_cases(baseline, sources)
             cases = [c for c in cases if c.source_ids[0] in texts]
             requests += design.mitigation(self.file, cases, texts)
-        return requests
+        return [*requests, *self.null_pairs(sources)]
+
+    def null_pairs(self, sources: Mapping[str, Source]) -> list[Request]:
+        """Return the null pairs; none in a study begun without them, unless its file states their number."""
+        section, store = self.file.sections.experiments.diagnosis, self.store
+        stated = section is not None and section.null_pairs is not None
+        if not stated and store.count_edits() and not store.has_requests(NULL_PAIR_EDITOR):
+            return []
+        return design.null_pairs(self.file, sources)
 
     def feature_texts(self, section: Mitigation) -> dict[str, str]:
         """Return the feature prompt by portrait: the first extractor's, or the next one's if it is flagged."""

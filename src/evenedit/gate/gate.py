@@ -9,13 +9,14 @@
     shift.skin_tone <= 0.05               share lighter minus share darker; the other side: shift.skin_tone >= -0.05
     shift.skin_tone within 0.05           both sides at once: the whole interval lies between -0.05 and 0.05
     gap.skin_lighter[race] is even        within the margin of the study file ([findings] margin)
-    no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap
+    no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap;
+                                          what is clear to the judges or to one judge counts as clear
 
 The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
 limit passes where the whole interval is at or below it, fails where the whole interval is above it, and is undecided
 where the limit is inside: then more faces, prompts or seeds are needed, not another threshold. A rule on findings
-fails where there is such a finding, and is undecided where the design cannot answer. A rule that no editor has an
-estimate for is a mistake of the command, not an answer.
+fails where there is such a finding, and is undecided where the design cannot answer or the judges agree on nothing
+better than chance. A rule that no editor has an estimate for is a mistake of the command, not an answer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.report.text.findings import numbered
-from evenedit.results.finding import Finding, FindingKind, within
+from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding, FindingKind, within
 from evenedit.results.results import Results
 
 _FORM = re.compile(
@@ -44,6 +45,14 @@ _FORM = re.compile(
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
 _MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"measured_{r}" for r in DEFAULT_RATES))
+LEVELS: dict[str, tuple[str, ...]] = {
+    "clear": CLEAR,
+    "suggestive": ("suggestive",),
+    "clear or suggestive": EFFECT_LEVELS,
+}
+"""The levels that a rule on findings counts, by its words."""
+JUDGES_ONLY = ("clear_to_judges", "clear_to_judge")
+"""The levels of findings that are clear to judges and were not checked by people."""
 MOST_FINDINGS = 10
 """Findings in the summary for a pull request."""
 MOST_NAMED = 12
@@ -155,6 +164,8 @@ class FindingRule:
     text: str
     levels: tuple[str, ...]
     kind: str | None
+    ignore_judges_only: bool = False
+    """Whether findings that are clear to judges alone are left out."""
 
     @classmethod
     def parse(cls, text: str) -> FindingRule | None:
@@ -165,20 +176,33 @@ class FindingRule:
         kinds = get_args(FindingKind)
         if match["kind"] is not None and match["kind"] not in kinds:
             raise EvenEditError(f"rule '{text}': there is no kind '{match['kind']}'; use {', '.join(kinds)}")
-        return cls(text.strip(), tuple(match["levels"].split(" or ")), match["kind"])
+        return cls(text.strip(), LEVELS[match["levels"]], match["kind"])
 
     def judge(self, findings: Sequence[Finding], editor: str) -> tuple[GateAnswer, str]:
         """Return the answer for an editor, and the worst finding or why the design cannot tell."""
         candidates = [f for f in findings if f.editor == editor and (self.kind is None or f.kind == self.kind)]
         bad = [f for f in candidates if f.level in self.levels]
+        unchecked = [f for f in bad if f.level in JUDGES_ONLY]
+        note = f"; not checked by people, {'ignored' if self.ignore_judges_only else 'counted'}: {_names(unchecked)}"
+        note = note if unchecked else ""
+        if self.ignore_judges_only:
+            bad = [f for f in bad if f.level not in JUDGES_ONLY]
         if bad:
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            return GateAnswer.FAIL, f"{bad[0].text}{more}"
+            return GateAnswer.FAIL, f"{bad[0].text}{more}{note}"
+        rated = [f for f in candidates if f.evidence]
+        if rated and all(f.evidence == "none" for f in rated):
+            return GateAnswer.UNDECIDED, f"{rated[0].text}{note}"
         cannot = [f for f in findings if f.kind == "design" and f.level == "cannot_tell"]
         cannot = [f for f in cannot if self.kind in (None, "design") or (f.factor is not None) == (self.kind == "gap")]
         if cannot:
-            return GateAnswer.UNDECIDED, cannot[0].text
-        return GateAnswer.PASS, f"no such finding among {len(candidates)}"
+            return GateAnswer.UNDECIDED, f"{cannot[0].text}{note}"
+        return GateAnswer.PASS, f"no such finding among {len(candidates)}{note}"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    """Name findings by what they are about and their id."""
+    return ", ".join(f"{f.measure or f.kind}{f'[{f.factor}]' if f.factor else ''} ({f.id})" for f in findings)
 
 
 def parse_rule(text: str, factors: Sequence[Factor] = FACTORS) -> Rule | FindingRule:
@@ -224,13 +248,27 @@ def _labels(rule: str, text: str, factors: Sequence[Factor]) -> Iterator[tuple[s
         yield name, level_code(name, value, factors)
 
 
-def check(results: Results, rules: Sequence[Rule | FindingRule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
-    """Return the outcome of every rule for every editor, or for the editors named."""
+def check(
+    results: Results,
+    rules: Sequence[Rule | FindingRule],
+    editors: Sequence[str] = (),
+    *,
+    ignore_judges_only: bool = False,
+) -> list[RuleOutcome]:
+    """Return the outcome of every rule for every editor, or for the editors named.
+
+    With `ignore_judges_only`, findings that are clear to judges alone fail no rule; the outcome names them.
+    """
     chosen = editors_of(results, editors)
     if not rules:
         example = f"gap.race_change[{results.factors[0].name}] <= 0.05"
         raise EvenEditError(f"name at least one rule, e.g. --rule '{example}'")
-    rules = [_with_margin(rule, results) if isinstance(rule, Rule) else rule for rule in rules]
+    rules = [
+        _with_margin(rule, results)
+        if isinstance(rule, Rule)
+        else replace(rule, ignore_judges_only=rule.ignore_judges_only or ignore_judges_only)
+        for rule in rules
+    ]
     estimates = {rule.text: _estimates(results, rule, chosen) for rule in rules if isinstance(rule, Rule)}
     outcomes = []
     for editor in chosen:
@@ -283,14 +321,13 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
 
 
 def _with_people(results: Results, e: Estimate) -> Estimate:
-    """Return the estimate from judges and people if people rated enough, else the judges' estimate."""
-    for p in results.powered:
-        same = (p.measure, p.experiment, p.condition, p.editor) == (e.measure, e.experiment, e.condition, e.editor)
-        if same and p.low is not None and dict(p.group) == dict(e.group):
-            interval = "" if e.low is None or e.high is None else f" [{e.low:.4g}, {e.high:.4g}]"
-            how = f"people rated {p.labelled:,} of these edits; judges alone: {e.value:.4g}{interval}"
-            return replace(e, value=p.value, low=p.low, high=p.high, method=how)
-    return e
+    """Return the estimate corrected by people's ratings if they rated enough, else the judges' estimate."""
+    p = results.corrected(e)
+    if p is None:
+        return e
+    interval = "" if e.low is None or e.high is None else f" [{e.low:.4g}, {e.high:.4g}]"
+    how = f"people rated {p.labelled:,} of these edits; judges alone: {e.value:.4g}{interval}"
+    return replace(e, value=p.value, low=p.low, high=p.high, method=how)
 
 
 def _there_is(results: Results, rule: Rule) -> str:

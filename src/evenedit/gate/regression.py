@@ -1,14 +1,15 @@
 """Has an editor become worse than a baseline? From two results alone, each with its own intervals.
 
 The difference of two estimates has an interval made from both (Zou 2007), as if they were independent. Of the same
-faces and prompts that is too wide rather than too narrow; `evenedit compare` pairs edits and is sharper. The tests of
-all measures of all editors are adjusted with Holm.
+faces and prompts that is too wide rather than too narrow; `evenedit compare` pairs edits and is sharper. Where people
+rated enough in both results, the estimates are those corrected by people. The tests of all measures of all editors are
+adjusted with Holm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from evenedit.core.errors import EvenEditError
@@ -18,7 +19,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import Results
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 
 NORMAL = NormalDist()
 RULE = "no clear regression against the baseline"
@@ -46,7 +47,7 @@ def regressions(results: Results, baseline: Results, editors: Sequence[str]) -> 
         raise EvenEditError(
             "the baseline has no estimate in common with these results; both need the same measures and factors"
         )
-    adjusted = holm([c.p for c in changes])
+    adjusted = [p or 0.0 for p in holm([c.p for c in changes])]
     outcomes = []
     for editor in editors:
         compared = [(c, p) for c, p in zip(changes, adjusted, strict=True) if c.editor == editor]
@@ -83,6 +84,11 @@ def _changes(
         was = before.get(_place(e))
         if was is None:
             continue
+        corrected = baseline.corrected(was), results.corrected(e)
+        if corrected[0] is not None and corrected[1] is not None:
+            was, e = (
+                replace(x, value=p.value, low=p.low, high=p.high) for x, p in zip((was, e), corrected, strict=True) if p
+            )
         p = _worse(was, e, confidence)
         if p is not None:
             group = "".join(f"[{k}]" for k in e.group)

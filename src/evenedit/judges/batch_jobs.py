@@ -388,7 +388,7 @@ class Batches:
     # -- waiting -------------------------------------------------------------------------------------------
 
     def wait(self, questions: QuestionsByKey) -> None:
-        """Look at open jobs and send what is left until all have ended; stopped, the same command goes on from here."""
+        """Poll open jobs and send the rest until all have ended; if stopped, rerun the command to resume."""
         pause = FIRST_LOOK
         planned = sum(len(job.items) for job in self._open_jobs()) + sum(map(len, self._left.values()))
         with Progress("batch", planned, note=self.meter.__str__) as progress:

@@ -10,7 +10,7 @@ from statistics import mean
 
 from evenedit.core import plugins
 from evenedit.core.progress import Progress
-from evenedit.core.records import Edit, Experiment, Outcome, Request, Source, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Experiment, Outcome, Request, Source, Status
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST
@@ -87,8 +87,13 @@ class RunPlan:
 
     @property
     def edits(self) -> int:
-        """All edits, done or not."""
-        return sum(line.edits for line in self.lines)
+        """All edits, done or not, without null pairs."""
+        return sum(line.edits for line in self.lines if line.editor != NULL_PAIR_EDITOR)
+
+    @property
+    def null_pairs(self) -> int:
+        """All null pairs, done or not."""
+        return sum(line.edits for line in self.lines if line.editor == NULL_PAIR_EDITOR)
 
     @property
     def usd(self) -> float | None:
@@ -101,7 +106,8 @@ class RunPlan:
 
 
 def _described(plan: RunPlan) -> Iterator[str]:
-    yield f"{plan.sources} portraits, {plan.prompts} diagnostic prompts, {plan.edits:,} edits\n"
+    null = f", {plan.null_pairs:,} null pairs" if plan.null_pairs else ""
+    yield f"{plan.sources} portraits, {plan.prompts} diagnostic prompts, {plan.edits:,} edits{null}\n"
     yield f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
     for line in plan.lines:
         left = "not timed" if line.seconds is None else duration(line.seconds)
@@ -243,7 +249,8 @@ def _lines(study: StudyContext, requests: list[Request], edits: dict[str, Edit],
         done = sum(r.id in edits for r in members)
         left = len(members) - done
         speed = mean(seconds[editor]) if seconds[editor] else None
-        price = charges.edit(sections[editor].plugin, sections[editor].settings)
+        section = sections.get(editor)
+        price = charges.edit(section.plugin, section.settings) if section else 0.0  # EvenEdit makes null pairs
         lines.append(
             EditorLine(
                 experiment,

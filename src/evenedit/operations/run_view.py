@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Edit, Outcome, Request, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Status
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.operations.plan import duration
 from evenedit.operations.throughput import Throughput
@@ -21,7 +21,7 @@ from evenedit.results.words import count, phrase
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
 from evenedit.study.analysis import analysis_rules
@@ -31,8 +31,6 @@ PAUSE = 50
 """Rates are not computed again before this many times the seconds that they took: a fiftieth of the time at most."""
 RATINGS = "ratings by "
 """How the title of a judge's stage begins."""
-DRAWS = 200
-"""Draws behind an interval that is out of date in a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,8 @@ class RunView:
         for editor, number in planned.items():
             ended = Counter(edits[r.id].outcome for r in requests if r.editor == editor and r.id in edits)
             done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
-            yield self._stage(f"edits by {editor}", done, number, ended[Outcome.FAILED])
+            title = "null pairs" if editor == NULL_PAIR_EDITOR else f"edits by {editor}"
+            yield self._stage(title, done, number, ended[Outcome.FAILED])
 
     def _rating(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
         """Yield the rating stage of each judge; refused edits are not rated, failed ones wait for the next run."""
@@ -240,7 +239,7 @@ def interim_rates(study: StudyContext) -> Iterator[InterimRate]:
         return
     scores = combine(table, rules.ensemble, rules.missing)
     for panel in diagnosis_panels(scores, answers(scores, rules), rules):
-        for e in estimates(Bootstrap(panel, DRAWS, rules.seed), [{}], rules):
+        for e in estimates(CrossedPanel(panel), [{}], rules):
             measure = Measure(e.measure)
             if measure.kind == MeasureKind.RATE and e.value is not None and e.editor is not None:
                 yield InterimRate(e.editor, phrase(measure.name), e.value, e.low, e.high, e.n)

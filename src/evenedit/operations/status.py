@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evenedit.cases.review_queue import ReviewQueue
-from evenedit.core.records import Outcome, Status, is_simulated
+from evenedit.core.records import ConditionKind, Outcome, Request, Status, is_simulated
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.study.context import StudyContext
@@ -47,15 +47,18 @@ def status_of(study: StudyContext, *, review: bool = True) -> StudyStatus:
     sources = study.store.sources()
     requests = study.design.planned(sources) if sources else []
     edits = study.store.edits()
-    outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
+    planned, null_pairs = _parts(requests)
+    outcomes = Counter(edits[r.id].outcome for r in planned if r.id in edits)
     assigned = study.design.assignments(requests, study.design.judges())
     open_ = [status in (None, Status.FAILED) for _, status in replies(study.store, assigned)]
-    missing = len(requests) - outcomes[Outcome.EDITED] - outcomes[Outcome.REFUSED]
-    to_do = [f"{count:,} {what}" for count, what in ((missing, "edits"), (sum(open_), "ratings")) if count]
+    missing = len(planned) - outcomes[Outcome.EDITED] - outcomes[Outcome.REFUSED]
+    not_made = sum(r.id not in edits for r in null_pairs)
+    left = ((missing, "edits"), (not_made, "null pairs"), (sum(open_), "ratings"))
+    to_do = [f"{count:,} {what}" for count, what in left if count]
     last = (f"{' and '.join(to_do)} to do. Try: evenedit run {study.file.folder}",) if to_do else ()
     lines = (*_lines(study, review), *last)
     return StudyStatus(
-        len(requests), {o.value: outcomes[o] for o in Outcome}, lines, len(open_) - sum(open_), sum(open_)
+        len(planned), {o.value: outcomes[o] for o in Outcome}, lines, len(open_) - sum(open_), sum(open_)
     )
 
 
@@ -67,15 +70,17 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
     if not sources:
         yield f"not started. Try: evenedit run {study.file.folder}"
         return
-    requests = study.design.planned(sources)
+    planned, null_pairs = _parts(study.design.planned(sources))
     edits = store.edits()
-    wanted = [edits[r.id] for r in requests if r.id in edits]
+    wanted, null = ([edits[r.id] for r in part if r.id in edits] for part in (planned, null_pairs))
     outcomes = Counter(e.outcome for e in wanted)
     counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
-    yield f"edits: {len(wanted):,} of {len(requests):,} ({counts})"
+    yield f"edits: {len(wanted):,} of {len(planned):,} ({counts})"
+    if null_pairs:
+        yield f"null pairs: {len(null):,} of {len(null_pairs):,}"
     for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
         yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
-    edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
+    edited = {e.request_id for e in (*wanted, *null) if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)
@@ -101,6 +106,12 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
         yield f"people{mark}: {len(people.raters):,}, who rated {len(rated):,} edits"
     if review and study.file.sections.judges and edited:
         yield from _review(study)
+
+
+def _parts(requests: Sequence[Request]) -> tuple[list[Request], list[Request]]:
+    """Return the edits by editors, and the null pairs."""
+    null = [r for r in requests if r.condition.kind is ConditionKind.NULL_PAIR]
+    return [r for r in requests if r.condition.kind is not ConditionKind.NULL_PAIR], null
 
 
 def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:

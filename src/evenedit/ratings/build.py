@@ -32,9 +32,10 @@ def build_table(
     reviewers: int | None = None,
     asks: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RatingTable:
-    """Build the table of these edits; `reviewers` is the number of reviews that settle a case, None if none do.
+    """Build the table of these edits, with null pairs as a table of their own.
 
-    `asks` are the axes that prompts ask to change, by prompt id.
+    `reviewers` is the number of reviews that settle a case, None if none do; `asks` are the axes that prompts ask to
+    change, by prompt id.
     """
     rows = {str(ident): row for row, ident in enumerate(edits["request_id"])}
     raters = [(name, source.kind) for source in rating_sources for name in source.raters]
@@ -67,7 +68,7 @@ def build_table(
         None if reviewers is None else _settled(reviews, rows, reviewers),
         tuple(factors),
         _asked_here(asks or {}, edits["prompt_id"]),
-    )
+    ).split()
 
 
 def _asked_here(asks: Mapping[str, tuple[str, ...]], prompts: Iterable[object]) -> dict[str, tuple[str, ...]]:

@@ -38,6 +38,8 @@ Cube = NDArray[np.int8]
 """[judge, …]: answers 1, 2, 3 …, or 0."""
 
 NEUTRAL = 3
+ONE_JUDGE = ("primary", "secondary")
+"""The rules that name one judge, by the judge's position."""
 SETTLES = "settles"
 """Under `review` in the rules: what reviewers settled stands in the place of the judges' score."""
 
@@ -45,7 +47,6 @@ _CHOICES = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choi
 _PREFERENCE = QUESTION_IDS.index("preference")
 _NO_PREFERENCE = QUESTIONS["preference"].labels.index("UNCLEAR") + 1
 _LIKERT = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
-_TWO_SIDED = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "two"]
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 _FOLLOWED, _RESISTED, _UNCLEAR = (VERDICTS.index(v) + 1 for v in VERDICTS)
 
@@ -131,26 +132,30 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
         raise EvenEditError(f"missing policy '{missing}' is not known; use one of: {', '.join(MISSING_POLICIES)}")
     judges = table.of_kind(Kind.VLM)
     edited = (table.edits["outcome"] == Outcome.EDITED).to_numpy()
+    question_asked = applicable_questions(table)
     # a refused or failed edit has no picture to score, whatever a file claims
     cube = np.where(edited[None, :, None], table.values[judges], np.int8(MISSING))
+    judged = np.where(question_asked, cube, np.int8(MISSING))
     values = np.zeros(table.values.shape[1:], dtype=np.int8)
-    rounded_up = np.zeros(values.shape, dtype=np.bool_)
     if judges:
         for experiment in Experiment:
             rows = (table.edits["experiment"] == experiment).to_numpy()
             if rows.any():
-                rule = _rule(experiment, rules.get(experiment, STANDARD_RULES[experiment]), len(judges))
-                values[rows] = rule(cube[:, rows])
-                if experiment is not Experiment.STEREOTYPE:
-                    rounded_up[np.ix_(rows, np.array(_TWO_SIDED))] = _halfway(rule, cube[:, rows][:, :, _TWO_SIDED])
+                name = rules.get(experiment, STANDARD_RULES[experiment])
+                values[rows] = _rule(experiment, name, len(judges))(cube[:, rows])
+                if name in ONE_JUDGE:
+                    others = np.arange(len(judges)) != ONE_JUDGE.index(name)
+                    judged[np.ix_(others, rows)] = MISSING
         values[:, _PREFERENCE] = preference(cube[:, :, _PREFERENCE])
-    question_asked = applicable_questions(table)
+    else:
+        judged = np.zeros((1, *values.shape), dtype=np.int8)
     values[~question_asked] = MISSING
     if missing == "neutral-3":
-        judged = edited & (table.status[judges] != NOT_ASKED).any(axis=0)
-        fill = question_asked & judged[:, None] & (values == MISSING)
+        answerable = edited & (table.status[judges] != NOT_ASKED).any(axis=0)
+        fill = question_asked & answerable[:, None] & (values == MISSING)
         fill[:, _CHOICES] = False
         values[fill] = NEUTRAL
+        judged[0][fill] = NEUTRAL
     disagree = np.zeros(values.shape, dtype=np.bool_)
     if judges:
         disagree[:, _LIKERT] = spread(cube[:, :, _LIKERT]) >= 2
@@ -160,16 +165,9 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
     if rules.get("review") == SETTLES and table.settled is not None:
         settled = question_asked & edited[:, None] & (table.settled > 0)
         values[settled] = table.settled[settled]
+        judged[:, settled] = table.settled[settled]
         disagree &= ~settled
-        rounded_up &= ~settled
-    return Scores(table, values, disagree, rounded_up)
-
-
-def _halfway(rule: Callable[[Cube], Cube], cube: Cube) -> NDArray[np.bool_]:
-    """Return which scores were rounded up from a half: on the mirrored scale they would be another."""
-    mirrored = np.where(cube > 0, np.int8(2 * NEUTRAL) - cube, np.int8(MISSING))
-    up, down = rule(cube), rule(mirrored)
-    return np.asarray((up > 0) & (up + down != 2 * NEUTRAL))
+    return Scores(table, values, disagree, judged)
 
 
 def judges_only(rules: Mapping[str, str]) -> dict[str, str]:

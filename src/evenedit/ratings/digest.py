@@ -28,4 +28,6 @@ def table_digest(table: RatingTable) -> str:
         content.update(digest(sorted([prompt, *axes] for prompt, axes in table.asks.items())).encode())
     if table.profiles:
         content.update(digest([table.profiles.version, [asdict(c) for c in table.profiles.counts]]).encode())
+    if table.null_pairs:
+        content.update(table_digest(table.null_pairs).encode())
     return content.hexdigest()[:20]

@@ -50,12 +50,12 @@ def read_exported(
     files = [path for path in (folder / SCORES, folder / VERDICTS) if path.is_file() and len(read_table(path))]
     judged = [frame[(frame["judge"] != "").to_numpy()] for frame in read_frames(files, factors)]
     frames = [read_edits(folder / EDITS, factors), *(frame for frame in judged if len(frame))]
-    table = table_with_people(frames, ratings, prompts, factors, raters)
+    table = table_with_people(frames, ratings, prompts, factors, raters).joined()
     rows = {str(ident): row for row, ident in enumerate(table.edits["request_id"])}
     edits = read_table(folder / EDITS)
     facts = edits[edits["request_id"].isin(list(rows))] if "request_id" in edits.columns else edits.iloc[:0]
     readings = _readings(folder / READINGS, rows, notes) if (folder / READINGS).is_file() else ()
-    return replace(table, settled=_settled(facts, rows), readings=readings), _chances(facts)
+    return replace(table, settled=_settled(facts, rows), readings=readings).split(), _chances(facts)
 
 
 def _settled(edits: pd.DataFrame, rows: Mapping[str, int]) -> NDArray[np.int8]:

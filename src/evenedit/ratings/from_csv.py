@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Experiment, Kind, Outcome, Rating, Status
 from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
 from evenedit.protocol.factors import parse_number
@@ -231,6 +231,8 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor])
         out[column] = texts(frame[column], str.strip) if column in frame.columns else _empty(frame)
     for column in ("outcome", "kind"):
         out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
+    null = (out["condition"] == ConditionKind.NULL_PAIR) & (out["editor"] == "")
+    out["editor"] = texts(out["editor"].astype(str).mask(null, NULL_PAIR_EDITOR), str)
     out["seed"] = texts(frame["seed"], _seed)
     out["asks"] = _asks(frame, problems)
     scores = [Experiment.DIAGNOSIS, Experiment.MITIGATION]

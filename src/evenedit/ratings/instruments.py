@@ -11,7 +11,7 @@ import numpy as np
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.core.hashing import digest
-from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Experiment, Kind, Outcome, Request, Source
 from evenedit.instruments import VERSION, Instrument, Measurement, age_model
 from evenedit.instruments.identity import EMBEDDING, available, reference_key
 from evenedit.instruments.measure import Pair
@@ -31,7 +31,7 @@ class InstrumentRater:
     """Names the instrument, its settings and the version of the measurement: a change makes new ratings."""
     instrument: Instrument
     editors: frozenset[str]
-    """Whose outputs it measures."""
+    """Whose outputs it measures; null pairs always."""
     kind: Kind = Kind.INSTRUMENT
 
 
@@ -59,7 +59,7 @@ class Instruments:
                 section.id,
                 self._revision(section.kind, section.settings),
                 instrument,
-                frozenset(editor_ids if section.editors is None else section.editors),
+                frozenset([*(editor_ids if section.editors is None else section.editors), NULL_PAIR_EDITOR]),
             )
             for section, instrument in zip(sections, built, strict=True)
         ]

@@ -44,7 +44,11 @@ def write_ratings(table: RatingTable, path: Path) -> Path:
 
 
 def ratings_frame(table: RatingTable) -> pd.DataFrame:
-    """Return one row for each edit, rater and question that has an answer, and one for each call without any."""
+    """Return one row for each edit, rater and question that has an answer, and one for each call without any.
+
+    Null pairs come last.
+    """
+    table = table.joined()
     parts = [_unrated(table), *(_of_rater(table, number) for number in range(len(table.raters)))]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows.sort_values(["row", "rater_number"], kind="stable")

@@ -1,15 +1,16 @@
-"""The one table of ratings that ensemble, statistics and report read, whoever rated: dense, exact, small."""
+"""The one table of ratings that ensemble, statistics and report read, for all kinds of raters: dense, exact, small."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Kind, Status
+from evenedit.core.records import ConditionKind, Kind, Status
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.rubric import QUESTION_IDS as QUESTION_IDS
 from evenedit.ratings.profiles import RaterProfiles
@@ -21,6 +22,7 @@ NOT_ASKED = -1
 MISSING = 0
 """Value code of an answer that is not there; answers are 1, 2, 3 …"""
 
+T = TypeVar("T", bound=np.generic)
 ASKED_BETWEEN = ";"
 """Stands between the axes in a file's column `asks`."""
 
@@ -75,6 +77,51 @@ class RatingTable:
     """By prompt id, the axes that the prompt asks to change; prompts that ask for none are left out."""
     profiles: RaterProfiles | None = None
     """What may be shown of the people who rated, where the study is at hand."""
+    null_pairs: RatingTable | None = None
+    """The null pairs, rated by the same raters in the same order; None without any."""
+
+    def rows(self, chosen: NDArray[np.bool_]) -> RatingTable:
+        """Return the table of some edits."""
+        edits = self.edits[chosen].reset_index(drop=True)
+        prompts = set(edits["prompt_id"])
+        return replace(
+            self,
+            edits=edits,
+            values=self.values[:, chosen],
+            status=self.status[:, chosen],
+            confidence=None if self.confidence is None else self.confidence[:, chosen],
+            readings=tuple(
+                replace(r, values=r.values[chosen], reasons=tuple(np.array(r.reasons, dtype=object)[chosen]))
+                for r in self.readings
+            ),
+            settled=None if self.settled is None else self.settled[chosen],
+            asks={prompt: axes for prompt, axes in self.asks.items() if prompt in prompts},
+        )
+
+    def split(self) -> RatingTable:
+        """Return the table with its null pairs as a table of their own."""
+        null = (self.edits["condition"] == ConditionKind.NULL_PAIR).to_numpy()
+        return replace(self.rows(~null), null_pairs=self.rows(null)) if null.any() else self
+
+    def joined(self) -> RatingTable:
+        """Return one table of all rows, the null pairs last: the inverse of `split`."""
+        null = self.null_pairs
+        if null is None:
+            return self
+        both = zip(self.readings, null.readings, strict=True)
+        return replace(
+            self,
+            edits=pd.concat([self.edits, null.edits], ignore_index=True),
+            values=np.concatenate([self.values, null.values], axis=1),
+            status=np.concatenate([self.status, null.status], axis=1),
+            confidence=_both(self.confidence, null.confidence, axis=1),
+            readings=tuple(
+                replace(r, values=np.concatenate([r.values, n.values]), reasons=r.reasons + n.reasons) for r, n in both
+            ),
+            settled=_both(self.settled, null.settled, axis=0),
+            asks={**self.asks, **null.asks},
+            null_pairs=None,
+        )
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""
@@ -90,6 +137,7 @@ class RatingTable:
             values=self.values[remaining],
             status=self.status[remaining],
             confidence=None if self.confidence is None else self.confidence[remaining],
+            null_pairs=self.null_pairs and self.null_pairs.without_people(),
         )
 
     def asked_for(self, axis: str) -> NDArray[np.bool_]:
@@ -102,6 +150,11 @@ class RatingTable:
         return [ASKED_BETWEEN.join(self.asks.get(str(prompt), ())) for prompt in self.edits["prompt_id"]]
 
 
+def _both(first: NDArray[T] | None, second: NDArray[T] | None, axis: int) -> NDArray[T] | None:
+    """Join two arrays; None if one is absent."""
+    return None if first is None or second is None else np.concatenate([first, second], axis=axis)
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """One score per edit and question, after the ensemble."""
@@ -111,8 +164,9 @@ class Scores:
     """[edit, question]; 0 = missing."""
     disagree: NDArray[np.bool_]
     """[edit, question]: the judges differ by two or more (or gave opposed verdicts)."""
-    rounded_up: NDArray[np.bool_] | None = None
-    """[edit, question]: a two-sided score halfway between two, such as of judges who say 3 and 4; None = none is."""
+    judged: NDArray[np.int8]
+    """[judge, edit, question]: each judge's own score where it counts, 0 elsewhere; what reviewers settled stands in
+    the place of all. One row of zeros without judges."""
 
     @property
     def edits(self) -> pd.DataFrame:

@@ -66,13 +66,16 @@ def write_tables(
     extra_columns: Mapping[str, Any] | None = None,
     words: Mapping[tuple[str, str], Words] | None = None,
 ) -> list[Path]:
-    """Write edits.csv, scores.csv and, where there are any, verdicts.csv and readings.csv.
+    """Write edits.csv, scores.csv and, where there are any, verdicts.csv and readings.csv; null pairs come last.
 
-    `beside` are further columns of edits.csv; `words` what judges wrote, by rater and request id.
+    `extra_columns` are further columns of edits.csv, empty for null pairs; `words` what judges wrote, by rater and
+    request id.
     """
+    table = table.joined()
     out.mkdir(parents=True, exist_ok=True)
     stereotype = (table.edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    frames = {EDITS: _edits(table).reset_index(drop=True).assign(**(extra_columns or {}), **_settled(table))}
+    extra = {name: pd.Series(column) for name, column in (extra_columns or {}).items()}
+    frames = {EDITS: _edits(table).reset_index(drop=True).assign(**extra, **_settled(table))}
     for name, rows in ((SCORES, ~stereotype), (VERDICTS, stereotype)):
         frames[name] = _rated(table, rows, words or {}, is_verdict=name == VERDICTS)
     frames[READINGS] = _readings(table)

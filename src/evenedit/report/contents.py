@@ -58,6 +58,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "rater_rates": raters.rater_rates,
     "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
+    "false_calls": checks.false_calls,
     "sensitivity": checks.sensitivity,
     "leave_one_out": inference.leave_one_out,
     "seeds": inference.seeds,
@@ -138,7 +139,7 @@ SECTIONS = (
         (
             *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18"),
             *("table17", "rater_rates"),
-            *("rank_tests", "powered", "agreement", "judges_alone"),
+            *("rank_tests", "powered", "agreement", "judges_alone", "false_calls"),
         ),
         "How far different raters agree on the same edits. Measurements of instruments are under 'Who was affected'.",
     ),

@@ -15,7 +15,8 @@ class Agreement:
     statistic: str
     """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …: see docs/statistics.md."""
     axis: str
-    """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
+    """A question's id, `<question>.label`, `<question>.distance` (from the middle), `preference`, or a rate: of
+    false_calls, misses and judge_error_gap."""
     condition: str
     editor: str | None
     """None when pooled over editors."""
@@ -44,6 +45,27 @@ class PerJudgeEstimate:
 
     judge: str
     estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeError:
+    """The measured error of one judge at one threshold, in one group."""
+
+    judge: str
+    """The judge's id."""
+    measure: str
+    """rate.<rate>"""
+    threshold: str
+    """The question and the scores that the rate counts."""
+    group: Mapping[str, str]
+    error: str
+    """false_calls: the rate where nothing changed."""
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    source: str
+    """What it was measured on: null_pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +112,10 @@ class PredictionPowered:
     labelled: int
     """Edits people rated as well."""
     method: str
+    p: float | None = None
+    """Of a shift against 0, a one-sided rate against the tolerance, a contrast or gap against equal groups, not
+    adjusted; None where nothing is tested or nothing varies."""
+    enough: bool = False
+    """Whether people rated enough for a finding to rest on them."""
+    reason: str = ""
+    """What is missing for that; empty where `enough`."""

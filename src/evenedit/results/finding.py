@@ -12,6 +12,8 @@ ALPHA = 0.05
 """A finding is clear below this chance of any false alarm in the whole report."""
 NO_CHANGE = "no_change"
 """What a shift is compared with."""
+AVERAGE = "average"
+"""What one of several groups is compared with: the unweighted mean of all groups."""
 ENSEMBLE = "ensemble"
 """The rater of findings that rest on the judges' combined scores."""
 PEOPLE = "people"
@@ -19,7 +21,26 @@ PEOPLE = "people"
 
 
 FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
-FindingLevel = Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
+FindingLevel = Literal["clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"]
+CLEAR: tuple[FindingLevel, ...] = ("clear", "clear_to_judges", "clear_to_judge")
+"""The levels of a finding whose test rejects, by who saw it: people or an instrument, judges, one judge."""
+EFFECT_LEVELS: tuple[FindingLevel, ...] = (*CLEAR, "suggestive")
+"""The levels of a finding with signs of an effect."""
+Evidence = Literal["people", "instrument", "outcome", "judges", "one_judge", "none", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How far the judges agree on an outcome as it is counted."""
+
+    statistic: str
+    """alpha: Krippendorff's, of the codes at the threshold."""
+    value: float | None
+    """None where it is not defined: a judge, or all codes, are constant."""
+    low: float | None
+    high: float | None
+    n: int
+    """Edits that two judges or more scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +49,8 @@ class Finding:
 
     kind: FindingKind
     level: FindingLevel
-    """clear: adjusted p < 0.05 and the design can answer; suggestive: raw p < 0.05; observed: without a test."""
+    """clear: Holm's p < 0.05, seen by people or a validated instrument; clear_to_judges, clear_to_judge: the same, seen
+    by judges alone; suggestive: Benjamini and Hochberg's q <= 0.05; observed: without a test."""
     experiment: str | None
     condition: str | None
     editor: str | None
@@ -40,12 +62,12 @@ class Finding:
     """Who is affected: {} for everybody; of a gap, the group that fares worse."""
     against: Mapping[str, str] | str | None
     """What it is compared with: a group, of an effect of the feature prompt {"condition": "placebo"}; or no_change, or
-    rest."""
+    average (the unweighted mean of all groups)."""
     value: float | None
     low: float | None
     high: float | None
     p: float | None
-    """Adjusted for the number of tests in its family."""
+    """Holm's adjustment for all tests of the report."""
     p_raw: float | None
     n: int | None
     """Edits of the group with a valid score."""
@@ -59,13 +81,22 @@ class Finding:
     caveats: tuple[str, ...] = ()
     """What limits it, in sentences."""
     judge_value: float | None = None
-    """The judges' own value, where `value`, `low` and `high` are of judges and people together; None elsewhere. The
-    sentence tells the judges' own, contributions sum to it."""
+    """The judges' own value, where `value`, `low` and `high` are corrected by people's ratings; None elsewhere.
+    Contributions sum to it."""
     judge_low: float | None = None
     judge_high: float | None = None
     standing: str = ""
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
+    evidence: Evidence = ""
+    """Who saw it: people, instrument, judges, one_judge; outcome where the editor itself answered (a refusal); none
+    where the judges agree no better than chance."""
+    reliability: Reliability | None = None
+    """How far the judges agree on it; None with fewer than two judges."""
+    q: float | None = None
+    """Benjamini and Hochberg's adjustment for all tests of the report."""
+    estimand: str = ""
+    """What it is about: which prompts and faces, as rated by whom."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LEVEL = "level"
 """The column of the keys of a mapping whose values are records."""
 
+SEPARATE = ("groups",)
+"""Nested lists with a frame of their own, such as `tests.groups`."""
+
 Row = dict[str, Any]
 
 
@@ -42,8 +45,9 @@ def lists_of(kind: Any) -> dict[str, tuple[Any, str]]:
             records[name] = (str, "")
         elif record is not None:
             within = [inner for inner, of in get_type_hints(record).items() if _record_of(of, tuple)]
-            records[name] = (record, within[0] if within else "")
-            records |= {f"{name}.{inner}": (record, inner) for inner in within[1:]}
+            first = next((inner for inner in within[:1] if inner not in SEPARATE), "")
+            records[name] = (record, first)
+            records |= {f"{name}.{inner}": (record, inner) for inner in within if inner != first}
     return records
 
 
@@ -76,22 +80,23 @@ def _columns(kind: Any, inner: str, factors: Sequence[str]) -> Iterator[str]:
     if not is_dataclass(kind):
         yield "id"
         return
-    seen: Row = {}
-    for name, hint in get_type_hints(kind).items():
+    hints = get_type_hints(kind)
+    outer = {column: None for name, hint in hints.items() for column in _outer_columns(name, hint, factors)}
+    for name, hint in hints.items():
         within = (_record_of(hint, tuple) if name == inner else None) or _record_of(hint, Mapping)
-        if name == "group":
-            columns = list(factors)
-        elif is_dataclass(hint):
-            columns = list(_columns(hint, "", factors))
-        elif within is not None:
-            inner_columns = list(_columns(within, "", factors))
-            columns = [
-                _free(c, seen) for c in ([LEVEL, *inner_columns] if _record_of(hint, Mapping) else inner_columns)
-            ]
-        else:
-            columns = [] if _record_of(hint, tuple) else [name]
-        seen |= dict.fromkeys(columns)
-    yield from seen
+        if within is not None:
+            columns = [*([LEVEL] if _record_of(hint, Mapping) else []), *_columns(within, "", factors)]
+            yield from (_free(column, outer) for column in columns)
+        yield from _outer_columns(name, hint, factors)
+
+
+def _outer_columns(name: str, hint: Any, factors: Sequence[str]) -> list[str]:
+    """Return the columns of a field that holds no nested list or mapping of records."""
+    if name == "group":
+        return list(factors)
+    if is_dataclass(hint):
+        return list(_columns(hint, "", factors))
+    return [] if _record_of(hint, tuple) or _record_of(hint, Mapping) else [name]
 
 
 def _free(column: str, taken: Mapping[str, Any]) -> str:

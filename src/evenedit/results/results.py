@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
@@ -17,6 +17,7 @@ from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results import long_lists
 from evenedit.results.agreement import Agreement as Agreement
 from evenedit.results.agreement import Coverage as Coverage
+from evenedit.results.agreement import JudgeError as JudgeError
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.finding import Contribution as Contribution
@@ -53,8 +54,26 @@ class GapKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDifference:
+    """One group of a gap test."""
+
+    level: str
+    """The group's label."""
+    rate: float
+    """Its rate."""
+    value: float
+    """The group's rate minus the unweighted mean of all groups; of two groups, minus the other group."""
+    low: float | None
+    """Lower end of the simultaneous interval over all groups."""
+    high: float | None
+    """Upper end."""
+    p: float | None
+    """Adjusted for all groups; None where nothing varies or the group has fewer than three faces."""
+
+
+@dataclass(frozen=True, slots=True)
 class GapTest:
-    """Is the gap between the groups of one factor larger than chance? Labels are permuted over faces."""
+    """Do the groups of one factor differ? Analysis of means with the variance pooled over the groups."""
 
     measure: str
     """gap.<rate>"""
@@ -66,25 +85,28 @@ class GapTest:
     """Highest minus lowest rate over the factor's groups."""
     highest: str
     lowest: str
-    p: float
-    p_holm: float
-    """Holm's adjustment within the family: the gaps of one editor in one experiment and condition that could show
-    anything."""
+    p: float | None
+    """Of the hypothesis that all groups are equal: the smallest of the groups' p. None where nothing varies."""
     faces: int
     method: str
+    t: float | None = None
+    """Of the group with the smallest p."""
+    df: float | None = None
+    """Its degrees of freedom."""
+    shrunken: float = 0.0
+    """Highest minus lowest rate after shrinkage towards their mean: an estimate of the size of the gap."""
+    tau: float = 0.0
+    """Estimated standard deviation of the true group rates."""
+    groups: tuple[GroupDifference, ...] = ()
+    """Every group with its difference from the others."""
     p_adjusted: float | None = None
-    """Adjusted for every test of the whole report, the larger for these prompts and for prompts like these; None where
-    the gap is no finding's (all editors pooled)."""
-    level: Literal["clear", "suggestive", "none"] | None = None
-    """What it counts as in the findings: see docs/findings.md; None where pooled."""
-    family: int = 0
-    """How many tests `p_editor` and `p_holm` are adjusted for; a rate that never varies, or too rarely for any
-    p < 0.05, is not among them and has 1 for both."""
-    p_prompts: float | None = None
-    """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
-    than five prompts, so that the claim is about these only."""
-    p_editor: float = 1.0
-    """Adjusted within the same family by Westfall and Young's step-down over the relabelled faces."""
+    """Holm's adjustment for all tests of the report; None where the gap is no finding's (all editors pooled)."""
+    q: float | None = None
+    """Benjamini and Hochberg's adjustment for the same tests."""
+    level: str | None = None
+    """What it counts as in the findings: a finding's level, or none; None where pooled."""
+    evidence: str = ""
+    """What the level rests on: see `Finding.evidence`."""
 
     def key(self, rater: str) -> GapKey:
         """Return the coordinates of the test; `rater` is the ensemble or the instrument that was tested."""
@@ -205,14 +227,13 @@ class Gap:
     lowest: str | None
     """The groups at either end; None where the gap was not tested."""
     p: float | None
-    p_holm: float | None
     n: int
     missing: int
     method: str
-    p_editor: float | None = None
-    """Adjusted over the gaps of the editor by Westfall and Young's step-down."""
     p_adjusted: float | None = None
     """Adjusted for every test of the report."""
+    shrunken: float | None = None
+    """Highest minus lowest rate after shrinkage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +261,8 @@ class Results:
     mitigation: tuple[MitigationEffect, ...] = ()
     role_effects: tuple[RoleEffect, ...] = ()
     """What decides who gets the role of two-person prompts, where pronouns or portraits were swapped."""
+    judge_errors: tuple[JudgeError, ...] = ()
+    """The judges' measured errors, from null pairs; empty without them."""
     powered: tuple[PredictionPowered, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[InstrumentResults, ...] = ()
@@ -355,20 +378,27 @@ class Results:
             test.highest if test else None,
             test.lowest if test else None,
             test.p if test else None,
-            test.p_holm if test else None,
             e.n,
             e.missing,
             e.method,
-            test.p_editor if test else None,
             test.p_adjusted if test else None,
+            test.shrunken if test else None,
         )
+
+    def corrected(self, e: Estimate) -> PredictionPowered | None:
+        """Return the judges' estimate as corrected by people's ratings; None where people rated too little."""
+        place = (e.measure, e.experiment, e.condition, e.editor, dict(e.group))
+        for p in self.powered:
+            if p.enough and (p.measure, p.experiment, p.condition, p.editor, dict(p.group)) == place:
+                return p
+        return None
 
     def to_frame(self, name: str = "estimates") -> pd.DataFrame:
         """Return a list of `results.json` as a data frame: a column per field, and per factor for a group's labels.
 
         A list within a row (the readings of a multiverse, what an instrument estimates) has a row
         for each of its members. The other lists of an instrument are `measured.tests`, `measured.contrasts` and
-        `measured.missing_reasons`.
+        `measured.missing_reasons`; the groups of each test are `tests.groups`.
         """
         from evenedit.results.frames import frame_of
 

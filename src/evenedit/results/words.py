@@ -16,7 +16,7 @@ PHRASES = {
     "older": "were rated older than the source",
     "younger": "were rated younger than the source",
     "refused": "were refused by the editor",
-    "unchanged": "came back showing what their source shows (unchanged)",
+    "unchanged": "were returned unchanged",
     "measured_skin_lighter": "measured lighter in skin than the source",
     "measured_skin_darker": "measured darker in skin than the source",
     "another_person": "show a face as far from its source as another person's of the same label",

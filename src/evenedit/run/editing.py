@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -11,13 +11,14 @@ from evenedit.core import plugins
 from evenedit.core.errors import Failure
 from evenedit.core.log import log
 from evenedit.core.python_objects import KIND
-from evenedit.core.records import Edit, Outcome, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Source
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.calling import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
 from evenedit.run import executors
 from evenedit.run.collecting import Collect
 from evenedit.run.executors.queue import Claim, EditQueue
+from evenedit.run.null_pairs import make_null_pair
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.leases import Leases, NoLeases
@@ -82,13 +83,14 @@ class EditingStage:
 
         One editor after the other, so that only one model's weights are loaded at a time.
         """
-        ended = {i: edit for i, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        ended = self._ended()
         present = self.store.images.present(edit.image for edit in ended.values() if edit.image)
         done = {ident for ident, edit in ended.items() if edit.image is None or edit.image in present}
+        tasks_of: dict[str, list[EditTask]] = {NULL_PAIR_EDITOR: []}
+        for r in requests:
+            tasks_of.setdefault(r.editor, []).append(EditTask(r, tuple(sources[s].image for s in r.source_ids)))
         for section in self.editors:
-            tasks = [
-                EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id
-            ]
+            tasks = tasks_of.get(section.id, [])
             left = [t for t in tasks if t.request.id not in done]
             known = self.store.run_of_edits() if self.leases.shared else {}
             while left and section.id not in self.stops:
@@ -106,6 +108,19 @@ class EditingStage:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
                 left = self._wait_for_other_runs(queue.held, known)
+        if done or self._ended():  # without any edit there is nothing to compare null pairs with
+            self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
+
+    def _ended(self) -> dict[str, Edit]:
+        """Return the stored edits except failed ones."""
+        return {ident: edit for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+
+    def _make_null_pairs(self, tasks: Sequence[EditTask], done: Container[str], run_id: int, collect: Collect) -> None:
+        """Make the null pairs that are not stored yet, in this process."""
+        left = [task for task in tasks if task.request.id not in done]
+        if left:
+            batches = ([make_null_pair(task, self.store.images)] for task in left)
+            collect("null pairs", len(tasks), len(tasks) - len(left), batches, partial(self._save, run_id=run_id))
 
     def _setup(self, section: EditorSection, tasks: Sequence[EditTask]) -> WorkerSetup:
         first = section.plugin != KIND and plugins.encodes_first(section.plugin)

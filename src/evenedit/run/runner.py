@@ -24,7 +24,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Experiment, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
@@ -200,7 +200,7 @@ class Runner:
             self._describe(sources)
             requests = self.design.planned(sources)
             self.store.save_requests(requests)
-        ids = {section.id for section in self.editing.editors}
+        ids = {NULL_PAIR_EDITOR, *(section.id for section in self.editing.editors)}
         return [r for r in requests if r.editor in ids]
 
     def _describe(self, sources: Mapping[str, Source]) -> None:

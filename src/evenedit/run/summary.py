@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evenedit.core.records import Outcome, Request, Status
+from evenedit.core.records import ConditionKind, Outcome, Request, Status
 from evenedit.design.assignments import Assignment
 from evenedit.run.reasons import advice, grouped
 from evenedit.storage.store import Store
@@ -32,9 +32,12 @@ class RunSummary:
     """Whether something is missing because the budget is spent."""
     open_jobs: int = 0
     """Batch jobs whose answers are still to come."""
+    null_pairs: int = 0
+    """Null pairs that were made; they are not counted as edited."""
 
     def __str__(self) -> str:
         counts = {"refused": self.refused, "failed": self.failed, "missing": self.missing}
+        counts["null pairs"] = self.null_pairs
         parts = [f"{self.edited:,} edited", *(f"{count:,} {name}" for name, count in counts.items() if count)]
         lines = [f"{'complete' if self.complete else 'not complete'}: {', '.join(parts)}"]
         lines += [f"  {count:,} × {reason}" for reason, count in grouped(self.reasons)]
@@ -62,6 +65,8 @@ def summarise(
     edits = store.edits()
     known = [edits[r.id] for r in requests if r.id in edits]
     outcomes = Counter(e.outcome for e in known)
+    null = {r.id for r in requests if r.condition.kind is ConditionKind.NULL_PAIR}
+    null_pairs = sum(e.request_id in null and e.outcome is Outcome.EDITED for e in known)
     reasons: Counter[str] = Counter(undescribed or {})
     for edit in known:
         if edit.outcome is Outcome.REFUSED:
@@ -77,7 +82,7 @@ def summarise(
     complete = not missing and not outcomes[Outcome.FAILED]
     return RunSummary(
         complete,
-        outcomes[Outcome.EDITED],
+        outcomes[Outcome.EDITED] - null_pairs,
         outcomes[Outcome.REFUSED],
         outcomes[Outcome.FAILED],
         missing,
@@ -85,6 +90,7 @@ def summarise(
         tuple(stopped),
         budget_spent and not complete,
         0 if complete else len(store.open_jobs()),
+        null_pairs,
     )
 
 

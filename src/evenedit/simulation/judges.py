@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +17,11 @@ from evenedit.core.records import Question, Status
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.drift import drift
 from evenedit.protocol.rubric import QUESTION_IDS, STATUS
-from evenedit.simulation.editors import truth_of
+from evenedit.simulation.editors import TRUTH, truth_of
+
+AGING = "aging_accuracy"
+SAME_PICTURE = 4.0
+"""Pictures show the same if their channels, 0 to 255, differ by no more than this on average."""
 
 
 class SimulatedJudge:
@@ -84,7 +89,7 @@ class SimulatedJudge:
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case by the truth, with this judge's errors."""
-        key, truth = truth_of(case.edited)
+        key, truth = _unchanged(case, questions) or truth_of(case.edited)
         if case.other is not None:
             other, second = truth_of(case.other)
             key, truth = key + other, {"identity": _closer(truth, second)}
@@ -133,6 +138,19 @@ class SimulatedJudge:
             yield "order", self.order_effect
         if self.grey_effect and _is_grey(case.edited):
             yield "grey", self.grey_effect
+
+
+def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str, int]] | None:
+    """Return the truth about a picture that shows its source and has no truth of its own; None for another one."""
+    if TRUTH in case.edited.info or not case.images or case.images[0].size != case.edited.size:
+        return None
+    source, edited = (np.asarray(image.convert("RGB"), dtype=np.int16) for image in (case.images[0], case.edited))
+    if np.abs(edited - source).mean() > SAME_PICTURE:
+        return None
+    key = digest([hashlib.sha256(edited.tobytes()).hexdigest(), case.instruction])
+    truth = {q.id: 3 if q.sided == "two" else 1 for q in questions}
+    years = case.prompt.target_years or 0
+    return key, truth | {AGING: 1 if years >= 20 else 2 if years >= 10 else 3}
 
 
 def _is_grey(image: Image) -> bool:

@@ -8,28 +8,27 @@ import numpy as np
 
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, PredictionPowered, Results
+from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
-from evenedit.stats.agreement.prediction_powered import prediction_powered_estimates
+from evenedit.stats.agreement.prediction_powered import PeopleTests, people_tests
+from evenedit.stats.agreement.reliability import outcome_reliability
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
-from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.disparity.gaps import contrasts, gaps, trends
 from evenedit.stats.disparity.instruments import instrument_estimates
 from evenedit.stats.disparity.mitigation import mitigation_panels
-from evenedit.stats.disparity.mitigation_effects import tested_effects
+from evenedit.stats.disparity.mitigation_effects import mitigation_effects
 from evenedit.stats.disparity.role_effects import role_effects
 from evenedit.stats.disparity.stereotype import stereotype_panels
-from evenedit.stats.disparity.trends import trends
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import Answers, answers
 from evenedit.stats.engine.parts import AnalysisParts, StudyFacts
-from evenedit.stats.engine.permutation import permutation_gap_tests
 from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 from evenedit.stats.findings.findings import FindingInputs, add_findings
@@ -38,6 +37,7 @@ from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
+from evenedit.stats.robustness.null_pairs import false_calls, judge_errors
 from evenedit.stats.robustness.other_languages import language_differences
 from evenedit.stats.robustness.response_rates import coverage, coverage_tests
 from evenedit.stats.robustness.thresholds import sensitivity
@@ -61,20 +61,22 @@ def analyse(
     instruments = list(instrument_estimates(table, rules))
     parts.measured = [result for result, _ in instruments]
     evidence += [panel for _, panel in instruments]
-    mitigation = list(tested_effects(scores, values, rules))
-    parts.mitigation = [tested.effect for tested in mitigation]
+    parts.mitigation = list(mitigation_effects(scores, values, rules))
     parts.role_effects = list(role_effects(scores, rules))
     parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
     parts.coverage = list(coverage(table))
     parts.coverage_tests = list(coverage_tests(table, rules))
-    parts.powered = list(_prediction_powered(scores, judged, rules, facts.inclusion, parts.estimates, parts.contrasts))
+    people = _people_tests(parts, scores, judged, rules, facts.inclusion)
+    parts.powered = list(people.rows)
+    parts.judge_errors = list(judge_errors(table, rules))
     parts.rater_rates = list(rater_rates(table, rules))
     _add_robustness(parts, scores, values, rules, [panel for _, panel in instruments])
     parts.participants = list(table.profiles.counts) if table.profiles else []
     parts.counts = counts(scores) | sample_composition(table)
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge = independent()  # waits for the second process
-    add_findings(FindingInputs(table, scores, rules, evidence, parts, mitigation))
+    reliability = outcome_reliability(judged, rules)
+    add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
     return parts.to_results(rules, facts, table.asks)
 
 
@@ -92,22 +94,23 @@ def _add_panels(parts: AnalysisParts, scores: Scores, values: Answers, rules: An
     """Add the estimates and tests of the judges' panels; return what the findings are made from."""
     evidence: list[PanelTests] = []
     for panel in diagnosis_panels(scores, values, rules):
-        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        parts.estimates += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
-        parts.estimates += gaps(bootstrap, rules)
+        crossed = CrossedPanel(panel)
+        parts.estimates += estimates(crossed, panel.axes.groups(crossed=True), rules)
+        gap_results = list(gaps(crossed, rules))
+        parts.estimates += [estimate for estimate, _ in gap_results]
         if language_of(panel.condition):  # compared in pairs; its gaps are not tested
             continue
-        parts.estimates += trends(panel, scores.table.factors, rules)
-        parts.contrasts += contrasts(bootstrap, rules)
-        relabelled = tuple(permutation_gap_tests(panel, rules, bootstrap))
-        parts.tests += [t.test for t in relabelled]
-        evidence.append(PanelTests(ENSEMBLE, panel, relabelled, tuple(compute_shift_tests(bootstrap, rules))))
+        tests = tuple(test for _, test in gap_results)
+        parts.estimates += trends(crossed, scores.table.factors, rules)
+        parts.contrasts += contrasts(crossed, rules)
+        parts.tests += tests
+        evidence.append(PanelTests(ENSEMBLE, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules))))
         parts.leave_one_out += leave_one_out(panel)
     for panel in [*mitigation_panels(scores, values, rules), *stereotype_panels(scores)]:
-        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        parts.estimates += estimates(bootstrap, panel.axes.groups(), rules)
+        crossed = CrossedPanel(panel)
+        parts.estimates += estimates(crossed, panel.axes.groups(), rules)
         if panel.condition != ConditionKind.PLACEBO:
-            evidence.append(PanelTests(ENSEMBLE, panel, (), tuple(compute_shift_tests(bootstrap, rules))))
+            evidence.append(PanelTests(ENSEMBLE, panel, crossed, (), tuple(compute_shift_tests(crossed, rules))))
     return evidence
 
 
@@ -124,22 +127,16 @@ def _add_robustness(
     parts.languages = list(language_differences(scores, rules))
 
 
-def _prediction_powered(
-    scores: Scores,
-    judged: Scores,
-    rules: AnalysisRules,
-    inclusion: Mapping[str, float],
-    estimated: Iterable[Estimate],
-    contrasted: Iterable[Contrast],
-) -> Iterable[PredictionPowered]:
-    """Combine judges and people; recompute the judges' estimates where reviewers settled scores."""
-    scored = answers(judged, rules)
+def _people_tests(
+    parts: AnalysisParts, scores: Scores, judged: Scores, rules: AnalysisRules, inclusion: Mapping[str, float]
+) -> PeopleTests:
+    """Correct the judges' estimates by people; compute them again where reviewers settled scores."""
+    values = answers(judged, rules)
+    judges = parts
     if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
-        drawn = [Bootstrap(panel, rules.draws, rules.seed) for panel in diagnosis_panels(judged, scored, rules)]
-        estimated = [e for b in drawn for e in estimates(b, b.panel.axes.groups(crossed=True), rules)]
-        estimated += [e for b in drawn for e in gaps(b, rules)]
-        contrasted = [c for b in drawn for c in contrasts(b, rules)]
-    return prediction_powered_estimates(judged, scored, rules, inclusion, estimated, contrasted)
+        judges = AnalysisParts(scores.table.factors)
+        _add_panels(judges, judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, judges.estimates, judges.contrasts)
 
 
 def counts(scores: Scores) -> dict[str, int]:

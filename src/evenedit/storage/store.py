@@ -340,6 +340,11 @@ class Store:
             for r in self._rows(query if only is None else query.where(schema.requests.c.id == only))
         }
 
+    def has_requests(self, editor: str) -> bool:
+        """Return whether a request of this editor was ever planned."""
+        query = sa.select(schema.requests.c.id).where(schema.requests.c.editor == editor).limit(1)
+        return bool(self._rows(query))
+
     def edits(self, only: str | None = None) -> dict[str, Edit]:
         """Return the edits by request id, all or only one."""
         query = sa.select(schema.edits)

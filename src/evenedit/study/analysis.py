@@ -49,6 +49,7 @@ def analysis_rules(file: StudyFile) -> AnalysisRules:
         seed=statistics.seed,
         confidence=statistics.confidence,
         tolerance=file.sections.findings.tolerance,
+        reliability=file.sections.findings.reliability,
         margin=file.sections.findings.margin,
         mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )

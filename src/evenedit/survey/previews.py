@@ -1,4 +1,4 @@
-"""Previews: whoever has a signed link takes part through the real pages, in a visit that never counts.
+"""Previews: a person with a signed link takes part through the real pages, in a visit that never counts.
 
 A preview is a participant of the platform `preview`. It holds no slot, gets no completion code, and no rating, export,
 count or payment reads it. There are `PLACES` of them; one that is older than `HOURS` gives way to a new one.

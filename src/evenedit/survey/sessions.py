@@ -38,7 +38,7 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Question
+from evenedit.core.records import ConditionKind, Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import (
     OF_ONE_PERSON,
@@ -95,7 +95,8 @@ class SurveyService:
         self.section = section
         self.file = file
         self.clock = clock
-        material = Material(store.requests(), store.edits())
+        requests = {i: r for i, r in store.requests().items() if r.condition.kind is not ConditionKind.NULL_PAIR}
+        material = Material(requests, store.edits())
         if database.writable:
             retention.enforce(database, section, clock())
             lay_out(database, section, material, file, store)

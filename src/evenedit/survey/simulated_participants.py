@@ -18,7 +18,7 @@ import numpy as np
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
-from evenedit.core.records import ConditionKind, Outcome, Request, Source
+from evenedit.core.records import ConditionKind, Request, Source
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
@@ -44,7 +44,7 @@ class KnownPictures:
         self._known: dict[tuple[str, ...], tuple[str, str]] = {}
         for ident, request in requests.items():
             edit = edits.get(ident)
-            if edit is None or edit.outcome is not Outcome.EDITED or not edit.image:
+            if edit is None or not edit.image or request.condition.kind is ConditionKind.NULL_PAIR:
                 continue
             if "truth" not in edit.detail:
                 raise EvenEditError(f"simulated participants need simulated editors; '{request.editor}' is a real one")

@@ -34,7 +34,7 @@ def router() -> APIRouter:
 
 
 def monitor_page(request: Request, name: Staff) -> Response:
-    """Show how the survey goes."""
+    """Show the progress of the survey."""
     return page(request, "admin/monitor.html", staff=name, **_now(request))
 
 

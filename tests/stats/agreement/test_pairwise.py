@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.agreement.human_consensus import integer_means
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.ranks import kruskal_wallis, mann_whitney, wilcoxon
 
 RNG = np.random.default_rng(5)

@@ -1,7 +1,6 @@
 """Mitigation: effects, and what is not one."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from evenedit.protocol import FACTORS
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 from evenedit.results.results import MitigationEffect, Results
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.disparity.mitigation_effects import Arms, _swapped, ancova
+from evenedit.stats.disparity.mitigation_effects import Arms, ancova
 
 QUICK = replace(AnalysisRules.default(), draws=100, permutations=99)
 RACES = ("White", "Black", "Indian")
@@ -112,22 +111,3 @@ def test_covariance_analysis_agrees_with_statsmodels():
     from scipy.stats import f
 
     assert fit.interaction() == pytest.approx(f.sf(wald / 2 * 22 / 23, 2, 22))
-
-
-def test_swapped_arms_agree_with_counting_every_swap():
-    rng = np.random.default_rng(4)
-    face = np.repeat(np.arange(8), 4)
-    feature = np.tile([True, True, False, False], 8)
-    before = np.repeat(rng.integers(2, 6, (8, 2)), 2, axis=0).reshape(8, 2, 2).transpose(0, 2, 1).ravel().astype(float)
-    after = np.clip(before - 1 + rng.normal(0, 1, 32) - 0.8 * feature, 1, 5)
-    prompt = np.tile([0, 1, 0, 1], 8)
-    arms = Arms(before, after, feature, np.full(32, "White"), np.full(32, "e"), face, prompt)
-    excess, null = _swapped(arms, 8, replace(AnalysisRules.default(), permutations=1999))
-    centred = before - before.mean()
-    residual = after - centred * (centred @ after) / (centred @ centred)
-    sums = np.array([residual[(face == f) & feature].sum() - residual[(face == f) & ~feature].sum() for f in range(8)])
-    swaps = [abs(np.dot(signs, sums)) >= abs(sums.sum()) - 1e-9 for signs in product((1, -1), repeat=8)]
-    assert excess == pytest.approx(abs(sums.sum()) / np.sqrt((sums**2).sum()))
-    assert (null >= excess - 1e-9).mean() == pytest.approx(np.mean(swaps), abs=0.03)
-    lone = arms.only(face < 4)
-    assert len(_swapped(lone, 8, AnalysisRules.default())[1]) == 0, "four faces cannot have p < 0.05"

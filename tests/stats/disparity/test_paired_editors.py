@@ -1,61 +1,111 @@
-"""The difference of two editors' gaps: its interval holds the truth, also where neither has a gap."""
+"""Differences of two editors on the same faces: against paired t-tests, and what their intervals hold."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from evenedit.stats.disparity.paired_editors import Difference, DrawnDifference, adjusted, gap_differences
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import Scores
+from evenedit.stats.disparity.paired_editors import Difference, adjusted, differences, gap_differences, pair
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.rules import AnalysisRules
-from validation.compare import Both
+from tests.support.panels import panel_of
+from tests.support.tables import edit, face, scores, table_of
 
-RULES = replace(AnalysisRules.default(), draws=100)
+RULES = AnalysisRules.default()
 ONE = Difference("rate.skin_lighter", {}, 0.1, 0.2, 0.1, 0.03, 0.17, 100)
-SMALL = {"groups": (8, 8, 8), "prompts": 6}
 
 
-def race_gap(world: Both, rng: np.random.Generator) -> Difference:
-    return next(d for d, _ in gap_differences(Bootstrap(world.drawn(rng), 100, 1), RULES) if "race" in d.group)
+def rated(*lighter: np.ndarray, prompts: tuple[str, ...] = ("O-01",)) -> Scores:
+    """The scores of editors e0, e1, … on the same faces: where skin was rated lighter, [face, prompt] each."""
+    faces = [face(race, copy=k) for race, k in product(("White", "Black"), range(len(lighter[0]) // 2))]
+    rows, given = [], []
+    for number, met in enumerate(lighter):
+        for (i, source), (j, prompt) in product(enumerate(faces), enumerate(prompts)):
+            rows.append(edit(source, prompt, editor=f"e{number}"))
+            given.append(scores(skin=4 if met.reshape(len(faces), -1)[i, j] else 3))
+    table = table_of(rows, {"judge-a": given, "judge-b": given})
+    return combine(table, RULES.ensemble, RULES.missing)
 
 
-@pytest.mark.parametrize("apart", [(0.0, 0.0), (1.2, 0.0), (1.0, 1.0)])
-def test_the_interval_holds_the_true_difference(apart):
-    world, rng = Both("", apart, **SMALL), np.random.default_rng(2)
-    held = [d.low <= world.truth() <= d.high for d in (race_gap(world, rng) for _ in range(40)) if d.low is not None]
-    assert len(held) > 35 and np.mean(held) >= 0.9
+def of(found: list[Difference], measure: str, **group: str) -> Difference:
+    return next(d for d in found if d.measure == measure and d.group == group)
+
+
+def test_a_difference_of_a_group_on_one_prompt_is_the_paired_t_test():
+    rng = np.random.default_rng(3)
+    first, second = rng.random(40) < 0.2, rng.random(40) < 0.5
+    both = rated(first, second)
+    found = of(differences(pair(both, both, "e0", "e1"), RULES), "rate.skin_lighter", race="White")
+    expected = stats.ttest_rel(second[:20].astype(int), first[:20].astype(int))
+    ends = expected.confidence_interval(0.95)
+    assert found.value == pytest.approx(second[:20].mean() - first[:20].mean())
+    assert (found.first, found.second, found.pairs) == (first[:20].mean(), second[:20].mean(), 20)
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
+
+
+def test_a_difference_of_everybody_is_that_of_faces_with_the_same_labels():
+    rng = np.random.default_rng(4)
+    first, second = rng.random(40) < 0.2, rng.random(40) < 0.5
+    both = rated(first, second)
+    found = of(differences(pair(both, both, "e0", "e1"), RULES), "rate.skin_lighter")
+    change = second.astype(int) - first
+    within = sum(((g - g.mean()) ** 2).sum() for g in (change[:20], change[20:])) / 38
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 38) * np.sqrt(within / 40))
 
 
 def test_an_editor_does_not_differ_from_itself():
-    world = Both("", (0.9, 0.9), shared=1.0, **SMALL)
-    panel = world.drawn(np.random.default_rng(3))
-    cells = panel.cells.copy()
-    cells[:, :, 1] = cells[:, :, 0]
-    sums = {name: np.stack([x[0], x[0]]) for name, x in panel.sums.items()}
-    ((d, _),) = gap_differences(Bootstrap(replace(panel, cells=cells, sums=sums), 100, 1), RULES)
-    assert d.value == 0 and d.low <= 0 <= d.high
+    rng = np.random.default_rng(5)
+    met = rng.random((40, 3)) < np.repeat([0.2, 0.6], 20)[:, None]
+    both = rated(met, met, prompts=("O-01", "O-02", "O-03"))
+    found = differences(pair(both, both, "e0", "e1"), RULES)
+    assert all(d.value == 0 and d.change == "unclear" for d in found)
+    gap = of(found, "gap.skin_lighter", race="*")
+    assert gap.first > 0.2 and gap.low <= 0 <= gap.high and gap.high - gap.low < 0.35
+
+
+@pytest.mark.parametrize("apart", [(0.0, 0.0), (1.2, 0.0), (1.0, 1.0)])
+def test_the_interval_of_a_difference_of_gaps_holds_the_truth(apart):
+    rng, studies = np.random.default_rng(6), 60
+    held = []
+    for _ in range(studies):
+        latent = rng.normal(0, 0.5, (24, 1, 1)) + rng.normal(0, 0.5, (1, 6, 1)) + rng.normal(size=(24, 6, 2))
+        latent[:8] += np.array(apart)
+        (found,) = gap_differences(CrossedPanel(panel_of(latent > 0.8, 3)), RULES)
+        rates = stats.norm.sf((0.8 - np.array(apart)) / np.sqrt(1.5)) - stats.norm.sf(0.8 / np.sqrt(1.5))
+        held.append(found.low <= rates[1] - rates[0] <= found.high)
+    assert np.mean(held) >= 0.93
+
+
+def test_gaps_of_editors_that_never_met_the_event_have_a_difference_with_an_interval():
+    (found,) = gap_differences(CrossedPanel(panel_of(np.zeros((24, 6, 2), dtype=int), 3)), RULES)
+    assert found.value == 0 and found.low < 0 < found.high
+
+
+def test_p_follows_from_the_half_of_the_interval_towards_zero():
+    (found,) = adjusted([ONE], 0.95)
+    assert found.p == found.p_adjusted == pytest.approx(2 * stats.norm.sf(0.1 / 0.07 * stats.norm.ppf(0.975)))
 
 
 def test_two_families_share_the_chance_of_a_false_alarm():
-    moved = np.random.default_rng(1).normal(size=4000)
-    alone, *_ = adjusted([DrawnDifference(ONE, moved)], 0.95)
-    assert alone.p == pytest.approx(0.0051, abs=1e-4) and alone.p_adjusted == pytest.approx(alone.p, abs=1e-3)
-    of_group = DrawnDifference(replace(ONE, group={"race": "Black"}), moved)
-    both, _ = adjusted([DrawnDifference(ONE, moved), of_group], 0.95)
-    assert both.p_adjusted == pytest.approx(2 * both.p, abs=2e-3)
+    both, of_group = adjusted([ONE, replace(ONE, group={"race": "Black"})], 0.95)
+    assert both.p_adjusted == of_group.p_adjusted == pytest.approx(2 * both.p)
+    together, _ = adjusted([ONE, replace(ONE, measure="gap.skin_lighter", group={"race": "*"})], 0.95)
+    assert together.p_adjusted == pytest.approx(2 * together.p), "Holm over one family of two"
 
 
-def test_measures_that_move_together_cost_nothing_and_others_as_much_as_with_holm():
-    rng = np.random.default_rng(2)
-    moved = rng.normal(size=4000)
-    same = adjusted([DrawnDifference(replace(ONE, measure=f"rate.{k}"), moved * (k + 1)) for k in range(40)], 0.95)
-    assert max(d.p_adjusted for d in same) == pytest.approx(same[0].p, abs=1e-3)
-    apart = adjusted([DrawnDifference(ONE, rng.standard_t(2, size=4000)) for _ in range(8)], 0.95)
-    assert apart[0].p_adjusted == pytest.approx(8 * apart[0].p, abs=0.01), "long tails of single draws do not matter"
-
-
-def test_what_has_no_interval_is_no_test():
+def test_what_has_no_interval_or_no_direction_is_no_test():
     still = replace(ONE, value=0.0, low=None, high=None)
-    first, second = adjusted([DrawnDifference(ONE, np.arange(50.0)), DrawnDifference(still, np.zeros(50))], 0.95)
-    assert second.p is None and second.p_adjusted is None
-    assert first.p_adjusted == adjusted([DrawnDifference(ONE, np.arange(50.0))], 0.95)[0].p_adjusted
+    first, second, third = adjusted([ONE, still, replace(ONE, measure="mean.skin_tone")], 0.95)
+    assert second.p is third.p is second.p_adjusted is third.p_adjusted is None
+    assert first.p_adjusted == first.p
+
+
+def test_more_of_a_success_is_an_improvement_and_more_of_a_change_a_regression():
+    worse, better, unclear = adjusted(
+        [ONE, replace(ONE, measure="rate.edit_success"), replace(ONE, measure="rate.race_change", low=-0.1)], 0.95
+    )
+    assert [worse.change, better.change, unclear.change] == ["regression", "improvement", "unclear"]

@@ -1,10 +1,9 @@
-"""Wilson, percentile and gap intervals."""
+"""Intervals from counts and from draws."""
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from evenedit.stats.disparity.gaps import gap_intervals
 from evenedit.stats.engine.intervals import as_interval, percentile, quantiles, wilson
 
 
@@ -34,26 +33,3 @@ def test_quantiles_ignore_a_few_undefined_draws_and_refuse_many():
     assert found[:2].tolist() == [49.5, 54.5]
     assert np.isnan(found[2])
     assert as_interval(percentile(draws, 0.95)[:, 2]) is None
-
-
-def test_two_groups_give_the_interval_of_their_difference():
-    # rates 0.6 and 0.3, standard errors 0.03: 0.3 -/+ 1.96 * sqrt(2) * 0.03 = 0.217 to 0.383
-    none = np.zeros((20_000, 1, 2))
-    found = gap_intervals(np.array([[0.6, 0.3]]), np.full((1, 2), 0.03), none, np.full((1, 2), 999.0), 0.95, 1)
-    assert found[:, 0] == pytest.approx([0.217, 0.383], abs=0.006)
-
-
-def test_a_gap_that_chance_gives_reaches_down_to_none():
-    rates = np.array([[0.20, 0.22, 0.25], [0.20, 0.20, 0.20]])
-    found = gap_intervals(rates, np.full((2, 3), 0.05), np.zeros((2000, 2, 3)), np.full((2, 3), 200.0), 0.95, 1)
-    assert (found[0] == 0).all()
-    assert (found[1] > [0.1, 0.1]).all()  # equal rates do not say that the truth is equal
-
-
-def test_noise_that_all_groups_share_hardly_widens_a_gap():
-    rng = np.random.default_rng(1)
-    rates, own, sizes = np.array([[0.5, 0.3]]), np.full((1, 2), 0.02), np.full((1, 2), 999.0)
-    shared = np.repeat(rng.normal(0, 0.06, (4000, 1, 1)), 2, axis=2)
-    apart = rng.normal(0, 0.06, (4000, 1, 2))
-    width = [float(np.ptp(gap_intervals(rates, own, noise, sizes, 0.95, 1))) for noise in (shared, apart)]
-    assert width[0] < 0.6 * width[1]

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.permutation import between_group_variance, p_values, permuted, strata
-
-
-def test_holm_of_a_hand_worked_example():
-    # sorted 0.01 0.02 0.03 0.04 times 4 3 2 1 = 0.04 0.06 0.06 0.04, made monotone
-    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
-    assert holm([]) == []
 
 
 def naive_variance(labels, levels, total, count):

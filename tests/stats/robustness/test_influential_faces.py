@@ -1,21 +1,18 @@
 """A gap that a few faces carry."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from evenedit.results.results import GapTest
-from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.disparity.gaps import gaps
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.robustness.leave_one_out import influential_faces
 from tests.support.panels import panel_of
 
-RULES = replace(AnalysisRules.default(), permutations=499)
-
 
 def gap_of(met: np.ndarray) -> tuple:
     panel = panel_of(met, 2)
-    (test,) = [t for t in gap_tests(panel, RULES) if t.editor]
+    (test,) = [t for _, t in gaps(CrossedPanel(panel), AnalysisRules.default()) if t.editor]
     return panel, test
 
 

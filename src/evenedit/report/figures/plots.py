@@ -24,9 +24,10 @@ from evenedit.report.figures.base import (
 )
 from evenedit.report.figures.inline import tip
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name, number
-from evenedit.report.render.index import RATES, Index, display_name, factor_noun, interval_excludes, plural
+from evenedit.report.render.index import ALPHA, RATES, Index, display_name, factor_noun, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Number, Unit, format_number
+from evenedit.results.finding import CLEAR
 from evenedit.results.results import GapTest, Planted
 
 MOST_PLANTED = 36
@@ -74,8 +75,8 @@ def by_main_factor(index: Index) -> Drawing | None:
             f"Skin lightening and race change by {what}",
             f"Share of edits rated (a) lighter ({index.thresholds['skin_lighter']}) and (b) changed in race "
             f"({index.thresholds['race_change']}), by the label of the source, with {index.level} intervals. Filled: "
-            f"the gap over {plural(index.main)} is clear and the group's difference from everybody else excludes 0. "
-            "Dashed: everybody.",
+            f"the gap over {plural(index.main)} is clear, at least to the judges, and the group differs from the "
+            "average. Dashed: everybody.",
             f"Dots with intervals by {what} and editor. " + " ".join(alt),
         )
 
@@ -89,21 +90,21 @@ def _dots(
     overall = index.find(measure, editor)
     if overall and overall.value is not None:
         ax.axvline(overall.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
-    clear = any(
-        index.grade(t) == "clear"
+    differing = {
+        g.level
         for t in index.results.tests
-        if (t.measure, t.factor, t.editor) == (Measure.gap(rate), index.main.name, editor)
-    )
+        if (t.measure, t.factor, t.editor) == (Measure.gap(rate), index.main.name, editor) and t.level in CLEAR
+        for g in t.groups
+        if g.p is not None and g.p < ALPHA
+    }
     names = [index.group_name(index.main_group(code)) for code in codes]
     for y, code in enumerate(codes):
         group = index.main_group(code)
         e = index.find(measure, editor, group)
         if e is None or e.value is None:
             continue
-        contrast = index.contrast(measure, editor, group)
-        differs = contrast is not None and interval_excludes(contrast.low, contrast.high)
         text = tip_of(index, f"{display_name(editor)}, {names[y]}", e, "share")
-        dot(ax, y, e.value, e.low, e.high, colour, filled=differs and clear, tip=text)
+        dot(ax, y, e.value, e.low, e.high, colour, filled=code in differing, tip=text)
         seen.append((names[y], e.value))
     ax.set_yticks(range(len(codes)), names)
     ax.set_ylim(len(codes) - 0.4, -0.6)
@@ -136,7 +137,7 @@ def gap_overview(index: Index) -> Drawing | None:
             ax.spines["bottom"].set_visible(False)
             ax.set_xticks(range(len(rates)), [display_name(r).replace(" ", "\n") for r in rates])
             ax.tick_params(labeltop=row == 0, labelbottom=False)
-        clear = [t for t in tests if index.grade(t) == "clear"]
+        clear = [t for t in tests if t.level in CLEAR]
         largest = "; ".join(
             f"{display_name(t.editor)}, {display_name(Measure(t.measure).name).lower()} by "
             f"{index.factor_noun(t.factor)} "
@@ -148,9 +149,10 @@ def gap_overview(index: Index) -> Drawing | None:
             "figure_gaps",
             "Gaps between groups at a glance",
             "Highest minus lowest rate over the groups of each factor, in percentage points. "
-            "Stronger colour is larger. Bold with ● = clear, ○ = suggestive, plain = no difference shown (chance alone "
-            "gives a gap above 0).",
-            f"Grid of gaps by factor, editor and rate; {len(clear)} of {len(tests)} are clear. {largest}",
+            "Stronger colour is larger. Bold with ● = clear, ◐ = clear to judges only, ○ = suggestive, plain = no "
+            "difference shown (chance alone gives a gap above 0).",
+            f"Grid of gaps by factor, editor and rate; {len(clear)} of {len(tests)} are clear, at least to the judges. "
+            f"{largest}",
         )
 
 
@@ -159,14 +161,16 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
         ax.text(x, y, "–", ha="center", va="center", color=FAINT)
         return
     strength = test.value / top
-    grade = index.grade(test)
     high, low = (index.group_name({test.factor: code}) for code in (test.highest, test.lowest))
-    ends = f"{high} highest, {low} lowest, p = {test.p_editor:.3f} over all gaps of the editor"
+    ends = f"{high} highest, {low} lowest"
+    ends += "" if test.p_adjusted is None else f", p = {test.p_adjusted:.3f} adjusted for all tests"
     cases = Selection(test.measure, test.experiment, test.condition, test.editor, {test.factor: "*"})
     words = f"{display_name(test.editor)}, {display_name(Measure(test.measure).name).lower()}: {ends}"
     gid = tip(words, query_of(index, cases))
     ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
-    mark = {"clear": " ●", "suggestive": " ○", "none": ""}[grade]
+    mark = {"clear": " ●", "clear_to_judges": " ◐", "clear_to_judge": " ◐", "suggestive": " ○"}.get(
+        test.level or "", ""
+    )
     ax.text(
         x,
         y,
@@ -175,7 +179,7 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
         va="center",
         fontsize=8.5,
         color="white" if strength > 0.55 else INK,
-        weight="bold" if grade == "clear" else "normal",
+        weight="bold" if test.level in CLEAR else "normal",
     )
 
 

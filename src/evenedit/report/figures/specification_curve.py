@@ -23,7 +23,7 @@ from evenedit.report.figures.inline import tip
 from evenedit.report.render.index import ALPHA, Index, display_name
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import format_number
-from evenedit.results.results import Multiverse, Specification
+from evenedit.results.results import GapTest, Multiverse, Specification
 
 CHOICES = ("threshold", "ensemble", "missing", "exclusion")
 MOST = 4
@@ -65,15 +65,19 @@ def specification_curve(index: Index) -> Drawing | None:
 
 
 def clearest(index: Index) -> list[Multiverse]:
-    """Return each editor's gap with the smallest adjusted p, the largest among equals; none if no group differs."""
+    """Return each editor's gap with the smallest p, the largest among equals; none if no group differs."""
     tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == ConditionKind.BASELINE}
     best: dict[str, Multiverse] = {}
     for m in sorted(
         (m for m in index.results.multiverse if (m.editor, m.measure, m.factor) in tests and m.highest != m.lowest),
-        key=lambda m: (tests[m.editor, m.measure, m.factor].p_editor, -tests[m.editor, m.measure, m.factor].value),
+        key=lambda m: _rank(tests[m.editor, m.measure, m.factor]),
     ):
         best.setdefault(m.editor, m)
     return [best[e] for e in index.editors("diagnosis") if e in best]
+
+
+def _rank(test: GapTest) -> tuple[float, float]:
+    return 2.0 if test.p is None else test.p, -test.value
 
 
 def sentence(index: Index, m: Multiverse) -> str:

@@ -9,20 +9,14 @@ from typing import Any
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
 from evenedit.report.pages.example import ExampleCase, example_card
-from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.index import EVIDENCE, Index, display_name, level_name
 from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection, count_query
 from evenedit.report.render.table import Number, Unit, format_number
+from evenedit.report.text.findings import agreement, scope
+from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import Finding
 from evenedit.results.words import count
 
-LEVELS = {
-    "clear": "Clear",
-    "suggestive": "Suggestive",
-    "observed": "Observed",
-    "cannot_tell": "Cannot tell",
-    "caution": "Caution",
-}
-"""The names of certainties on the page."""
 KINDS = {
     "shift": "Change nobody asked for",
     "gap": "Difference between groups",
@@ -36,8 +30,6 @@ ON_CARD = 3
 """Findings on an editor's card; the list below has all of them."""
 PAIRS = 6
 """Pairs of pictures on the page of a finding."""
-TALLIED = ("clear", "suggestive")
-"""Levels that a card counts."""
 UNITS: dict[str, Unit] = {"mean": "score", "delta": "change", "gap": "points", "shift": "points", "contrast": "points"}
 WANTED = ("edit_success",)
 """Rates of which more is better."""
@@ -53,6 +45,16 @@ class ShownFinding:
     finding: Finding
     cases: str
     """The address of the edits behind it; empty where there is none."""
+
+    @property
+    def badge(self) -> str:
+        """The words of its badge."""
+        return level_name(self.finding.level, self.finding.evidence).capitalize()
+
+    @property
+    def scope(self) -> str:
+        """What it is about, who rated it and how far they agree."""
+        return scope(self.finding)
 
     @property
     def page(self) -> str:
@@ -78,7 +80,7 @@ class EditorCard:
     more: int
     """Findings that are not on the card."""
     tally: tuple[tuple[str, int], ...]
-    """How many findings are clear and how many suggestive."""
+    """How many findings have each level that shows something."""
     edits: int
     lead: Mapping[str, Any] | None
     """The pair of pictures that shows the first finding that has one."""
@@ -117,7 +119,9 @@ def editor_cards(
             simulated=editor in index.results.simulated,
             findings=tuple(of_editor[:ON_CARD]),
             more=len(of_editor[ON_CARD:]),
-            tally=tuple((level, n) for level in TALLIED if (n := sum(s.finding.level == level for s in of_editor))),
+            tally=tuple(
+                (level, n) for level in EFFECT_LEVELS if (n := sum(s.finding.level == level for s in of_editor))
+            ),
             edits=_edits(index, editor),
             lead=_lead(index, of_editor, show, seen),
         )
@@ -145,21 +149,28 @@ def finding_facts(index: Index, f: Finding) -> list[tuple[str, str]]:
     """Return the numbers of a finding, each under its name."""
     measure = Measure(f.measure or "")
     unit = UNITS.get(measure.kind, "share")
-    ends = [format_number(x, unit) for x in (f.low, f.high)]
     against = f.against if isinstance(f.against, str) or f.against is None else index.group_name(f.against)
     facts = [
         ("Kind", KINDS.get(f.kind, f.kind)),
-        ("Certainty", LEVELS[f.level]),
+        ("Level", level_name(f.level, f.evidence).capitalize()),
+        ("Seen by", EVIDENCE.get(f.evidence, "")),
+        ("About", f.estimand),
+        ("Reliability", agreement(f)),
         ("Editor", f.editor or ""),
         ("Experiment", ", ".join(filter(None, (f.experiment, f.condition)))),
         ("Measure", display_name(measure.name) if measure else ""),
         ("Read by", {"ensemble": "the judges, combined", "people": "people"}.get(f.rater or "", f.rater or "")),
         ("Group", index.group_name(f.group) if f.group is not None else ""),
-        ("Against", {"no_change": "no change", "rest": "everybody else"}.get(against or "", against or "")),
-        ("Value" if f.judge_value is None else "Value, judges and people together", _format(f.value, unit)),
-        (f"{index.level} interval", f"{ends[0]} to {ends[1]}" if f.low is not None and f.high is not None else ""),
+        (
+            "Against",
+            {"no_change": "no change", "average": "the average of all groups"}.get(against or "", against or ""),
+        ),
+        ("Value" if f.judge_value is None else "Value, corrected by people", _format(f.value, unit)),
+        (f"{index.level} interval", _reach(f.low, f.high, unit)),
         ("Value, judges alone", _format(f.judge_value, unit)),
-        ("p, adjusted", format_number(f.p, "p") if f.p is not None else ""),
+        (f"{index.level} interval, judges alone", _reach(f.judge_low, f.judge_high, unit)),
+        ("p, adjusted (Holm)", format_number(f.p, "p") if f.p is not None else ""),
+        ("q (Benjamini–Hochberg)", format_number(f.q, "p") if f.q is not None else ""),
         ("p, not adjusted", format_number(f.p_raw, "p") if f.p_raw is not None else ""),
         ("Edits", f"{f.n:,}" if f.n is not None else ""),
         ("Faces", f"{f.faces:,}" if f.faces is not None else ""),
@@ -169,6 +180,10 @@ def finding_facts(index: Index, f: Finding) -> list[tuple[str, str]]:
 
 def _format(value: float | None, unit: Unit) -> str:
     return "" if value is None else format_number(value, unit)
+
+
+def _reach(low: float | None, high: float | None, unit: Unit) -> str:
+    return "" if low is None or high is None else f"{format_number(low, unit)} to {format_number(high, unit)}"
 
 
 def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list[tuple[str, str, str, str]]]]:

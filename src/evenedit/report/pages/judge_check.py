@@ -63,7 +63,7 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
                 f"{rules['sampled edits']:,} of {rules['sampled faces']:,} faces, balanced over groups",
             ),
             ("Ways of asking", ", ".join(rules["variants"].values())),
-            ("Intervals", f"{index.level}, {rules['intervals']}: faces are resampled, each with all its edits"),
+            ("Intervals", f"{index.level}, {rules['intervals']}: all edits of a face go together"),
         ],
         summary=[(judge, list(_sentences(check, judge))) for judge in _judges(check)],
         labels=index.nouns,
@@ -205,7 +205,7 @@ def _moves(check: JudgeCheck, index: Index) -> Table | None:
             if not s.group and s.n
         ],
         notes=(
-            f"Brackets: {index.level} intervals, faces resampled (Wilson over faces where a share is 0% or 100%; none "
+            f"Brackets: {index.level} intervals, clustered by face (shares: Korn and Graubard; none "
             "where nothing changed); not adjusted for the number of questions. Beyond repeats: share changed minus the "
             "share that asking again changes.",
         ),
@@ -287,7 +287,7 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
             figure,
             "figure_moves",
             "Shifts of each judge's scores",
-            f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: without 0. "
+            f"Mean shift of the score in points, with {index.level} intervals, clustered by face. Filled: without 0. "
             "Right of the line: higher scores than before.",
             "Mean shifts by judge, way of asking and question. " + (" ".join(moved[:12]) or "Every interval holds 0."),
         )

@@ -30,7 +30,6 @@ from evenedit.report.pages.cases import PAGE, PICTURES, CaseBundle, cases_page
 from evenedit.report.pages.example import ExampleCase, example_card
 from evenedit.report.pages.facts import facts_of, limits, study_facts
 from evenedit.report.pages.findings import (
-    LEVELS,
     ShownFinding,
     carriers,
     editor_cards,
@@ -39,7 +38,7 @@ from evenedit.report.pages.findings import (
     shown_findings,
 )
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import Index
+from evenedit.report.render.index import LEVELS, Index
 from evenedit.report.render.selection import CASES, GALLERY, CaseLinks
 from evenedit.report.render.table import Table, short_list
 from evenedit.report.text.contradictions import CONTRADICTIONS
@@ -53,8 +52,8 @@ BYTES_OF_EXAMPLES = 10_000_000
 """Bytes of examples that a page may hold, so that it stays under 15 MB."""
 APP_FILES = "/report/files/"
 """Where the web app has the report's files."""
-BADGES = {**LEVELS, "none": "No difference shown"}
-"""The names of certainties on the pages."""
+BADGES = {level: words.partition(":")[0].capitalize() for level, words in LEVELS.items()}
+"""The names of levels where only the level is known."""
 MUCH = 0.02
 """The share of planned edits or ratings above which the page says on top that they are missing."""
 

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
 
 from evenedit.core.records import ConditionKind, Estimate, Prompt, language_of
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
@@ -19,7 +18,6 @@ from evenedit.results.words import group_name as group_name
 from evenedit.results.words import listed as listed
 from evenedit.results.words import plural as plural
 
-Grade = Literal["clear", "suggestive", "none"]
 """The certainty of a difference."""
 
 ALPHA = 0.05
@@ -71,6 +69,7 @@ NAMES: dict[str, str] = {
     ConditionKind.FEATURE: "Feature prompt",
     ConditionKind.PLACEBO: "Placebo (other seed)",
     ConditionKind.FLOOR: "Null edit",
+    ConditionKind.NULL_PAIR: "Null pair",
     ConditionKind.SWAPPED: "Pronoun swapped",
     ConditionKind.REVERSED: "Order reversed",
     ConditionKind.SWAPPED_REVERSED: "Pronoun swapped, order reversed",
@@ -78,18 +77,35 @@ NAMES: dict[str, str] = {
     "everybody": "Everybody",
     "pool": "Pool",
     "gap": "Disparity (max − min)",
-    "p_editor": "p of the disparity",
-    "clear": "Clear",
-    "suggestive": "Suggestive",
+    "p_adjusted": "p of the disparity, adjusted",
     "none": "No difference shown",
     "exclude": "missing left out",
     "neutral-3": "missing counted as 3",
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
 """The words for codes of the protocol; levels of factors have titles of their own."""
-STEP_DOWN = "by Westfall and Young's step-down over the permutations"
-"""How gaps are adjusted."""
-
+LEVELS: dict[str, str] = {
+    "clear": "clear",
+    "clear_to_judges": "clear to the judges",
+    "clear_to_judge": "clear to one judge",
+    "suggestive": "suggestive: worth a second study",
+    "observed": "observed",
+    "cannot_tell": "cannot tell",
+    "caution": "caution",
+    "none": "no difference shown",
+}
+"""The words for each level."""
+MEASURED_CLEAR = "clear (measured)"
+"""The words for a clear finding of an instrument."""
+EVIDENCE = {
+    "people": "people",
+    "instrument": "instrument",
+    "outcome": "the editor's answer",
+    "judges": "judges",
+    "one_judge": "one judge",
+    "none": "judges at chance",
+}
+"""The words for who saw a finding."""
 
 PROMPT = "prompt"
 """The key of groups of edits that one prompt asked for."""
@@ -109,6 +125,21 @@ class Label:
 
     code: str
     text: str
+
+
+def level_name(level: str, evidence: str = "") -> str:
+    """Return the words for a level; a clear finding of an instrument is "clear (measured)"."""
+    return MEASURED_CLEAR if (level, evidence) == ("clear", "instrument") else LEVELS[level]
+
+
+def level_of(test: GapTest) -> Label:
+    """Return the level of a gap as code and words; empty where all editors are pooled, which is no finding."""
+    return Label(test.level or "", level_name(test.level, test.evidence) if test.level else "")
+
+
+def evidence_of(test: GapTest) -> Label:
+    """Return who saw a gap as code and words."""
+    return Label(test.evidence, EVIDENCE.get(test.evidence, ""))
 
 
 def display_name(code: str | None) -> str:
@@ -327,29 +358,6 @@ class Index:
     def level(self) -> str:
         """The confidence of every interval, e.g. 95%."""
         return f"{100 * float(self.results.rules.get('confidence', 0.95)):g}%"
-
-    def contrasts_of(self, test: GapTest) -> list[Contrast]:
-        """Return the contrasts of the test's factor: each of its groups against everybody else."""
-        contrasts = (
-            self.contrast(
-                Measure.rate(Measure(test.measure).name),
-                test.editor,
-                {test.factor: code},
-                experiment=test.experiment,
-                condition=test.condition,
-            )
-            for code in self.levels(test.factor, test.experiment)
-        )
-        return [c for c in contrasts if c is not None]
-
-    def grade(self, test: GapTest) -> Grade:
-        """As the findings have it; in results without them, clear: p after Holm and an extreme contrast excludes 0."""
-        if test.level is not None:
-            return test.level
-        extremes = [c for c in self.contrasts_of(test) if c.group[test.factor] in (test.highest, test.lowest)]
-        if test.p_holm < ALPHA and any(interval_excludes(c.low, c.high) for c in extremes):
-            return "clear"
-        return "suggestive" if test.p < ALPHA else "none"
 
 
 def interval_excludes(low: float | None, high: float | None, value: float = 0.0) -> bool:

@@ -131,48 +131,40 @@ def labels_of_both(index: Index) -> Table | None:
 
 
 def judge_error_by_group(index: Index) -> Table | None:
-    """Build the table of the mean of judge minus people by group, with the test of its gap."""
+    """Build the table of the judges' false calls and misses by group, with the test of their error."""
     rows = AgreementRows.of(index.results)
     lines: list[tuple[Cell, ...]] = []
-    for gap in rows.places("mean_difference_gap", grouped=True):
+    for gap in rows.places("judge_error_gap", grouped=True):
         if gap.editor is not None:
             continue
         (factor,) = gap.group
+        where = (axis_name(gap.axis), gap.condition, index.factor_label(factor))
         for code in index.factor(factor).codes:
-            a = rows.find("mean_difference", gap.axis, gap.condition, None, {factor: code})
-            if a is not None:
-                kappa = rows.number(a, "weighted_kappa_quadratic")
-                where = (axis_name(gap.axis), gap.condition, index.factor_label(factor), index.group_label(a.group))
-                lines.append((*where, number(a, "change"), kappa, a.n_items, *("" for _ in range(3))))
-        numbers = (number(gap), Number(gap.p, "p"), Number(gap.p_adjusted, "p"))
-        lines.append(
-            (
-                axis_name(gap.axis),
-                gap.condition,
-                index.factor_label(factor),
-                "all groups",
-                Number(None, "change"),
-                Number(None, "score"),
-                gap.n_items,
-                *numbers,
-            )
-        )
+            group = {factor: code}
+            errors = [rows.find(s, gap.axis, gap.condition, None, group) for s in ("false_calls", "misses")]
+            if any(errors):
+                items = sum(a.n_items for a in errors if a)
+                numbers = (number(a, "share") for a in errors)
+                lines.append((*where, index.group_label(group), *numbers, items, *("" for _ in range(3))))
+        tested = (number(gap, "points"), Number(gap.p, "p"), Number(gap.p_adjusted, "p"))
+        lines.append((*where, "all groups", *(Number(None, "share") for _ in range(2)), gap.n_items, *tested))
     return table_of(
         index,
         "judge_error",
         "Judges' error by group",
-        "Judge minus people by the label of the source, in points: a judge that errs more for one group adds a gap of "
-        "its own. Gap: highest minus lowest group; p: labels permuted over faces; Holm: the "
-        "larger of one test of each question, over those whose errors vary, and of the factor, over the question's.",
+        "At each rate's threshold, by the label of the source. False calls: the judges see a change where less than "
+        "half of the people do; misses: the reverse. A judge that errs more for one group adds a gap of its own. "
+        "Difference: the largest one of a group's judges minus people from the mean of all groups; p: analysis of "
+        "means; Holm: over all rates and factors.",
         (
-            text("question", "Question"),
+            text("rate", "Rate"),
             text("condition", "Condition"),
             text("factor", "Factor"),
             text("group", "Group"),
-            Column("difference", "Judge minus people"),
-            Column("kappa_quadratic", "κ, quadratic"),
+            Column("false_calls", "False calls"),
+            Column("misses", "Misses"),
             Column("items", "items"),
-            Column("gap", "Gap"),
+            Column("difference", "Difference"),
             Column("p", "p"),
             Column("p_holm", "p, Holm"),
         ),

@@ -84,5 +84,5 @@ def languages(index: Index) -> Table | None:
             Column("pairs", "pairs"),
         ),
         rows,
-        notes=(f"Brackets: {index.level} intervals of paired differences, faces and prompts drawn anew.",),
+        notes=(f"Brackets: {index.level} intervals of paired differences, clustered by source and prompt.",),
     )

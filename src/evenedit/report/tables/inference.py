@@ -143,17 +143,17 @@ def powered(index: Index) -> Table | None:
     return table_of(
         index,
         "powered",
-        "Judges and people together",
-        "The judges' estimate from all edits, people's from the sample, and the prediction-powered one: people's, "
-        "extended by the judges' scores of the other edits.",
+        "Estimates corrected by people's ratings",
+        "Corrected: people's estimate from the sample, extended by the judges' scores of the other edits "
+        "(prediction-powered inference, PPI++). Beside it the judges' own from all edits and people's own.",
         (
             text("editor", "Editor"),
             text("group", "Group"),
             text("what", "Estimate"),
             text("measure", "Measure"),
+            Column("both", "Corrected"),
             Column("judges", "Judges alone"),
             Column("people", "People alone"),
-            Column("both", "Together"),
             Column("tuning", "Judges' weight"),
             Column("n", "edits"),
             Column("labelled", "rated by people"),
@@ -166,7 +166,7 @@ def powered(index: Index) -> Table | None:
         notes=(
             f"Brackets: {index.level} intervals, clustered by source and prompt. Judges' weight: PPI++'s lambda, 0 "
             "where judges are of no use. Where judges and people differ, the judges' own interval may miss the truth; "
-            "the last one does not depend on the judges being right. "
+            "the corrected one does not depend on the judges being right. Findings use it where people rated enough. "
             + "; ".join(dict.fromkeys(p.method for p in index.results.powered if not p.method.startswith("none"))),
         ),
     )
@@ -187,9 +187,9 @@ def _powered(index: Index, p: PredictionPowered) -> tuple[Cell, ...]:
     group = index.factor_label(next(iter(p.group))) if is_gap else index.group_label(p.group)
     return (
         *(p.editor or POOLED, group, KINDS[kind], measure.name),
+        Number(p.value, unit, p.low, p.high, cases=cases),
         Number(p.judge, unit, p.judge_low, p.judge_high, cases=cases),
         Number(p.human, unit, p.human_low, p.human_high, cases=replace(cases, measure="", rater=PEOPLE)),
-        Number(p.value, unit, p.low, p.high, cases=cases),
         *(Number(p.tuning, "score"), p.n, p.labelled),
     )
 

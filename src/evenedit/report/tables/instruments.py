@@ -7,9 +7,10 @@ from functools import partial
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import MEASURED, POOLED, STEP_DOWN, Index, display_name
+from evenedit.report.render.index import MEASURED, POOLED, Index, display_name
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, table_of, text
+from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_order
 
 UNITS: dict[str, Unit] = {
     "skin_delta_L": "change",
@@ -154,7 +155,7 @@ def measured_gaps(index: Index) -> Table | None:
     """Gaps between groups in the measurements, and their tests."""
     rows: list[tuple[Cell, ...]] = []
     for rater, readings in index.instruments.items():
-        for t in sorted(readings.results.tests, key=lambda t: (t.p_editor, t.p, -t.value)):
+        for t in in_order(readings.results.tests):
             if t.editor not in index.lines("diagnosis"):
                 continue
             gap = Number.of(readings.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
@@ -169,9 +170,8 @@ def measured_gaps(index: Index) -> Table | None:
             rows.append(
                 (
                     *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
-                    Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
-                    *(Number(t.p, "p"), Number(t.p_holm, "p"), Number(t.p_editor, "p")),
-                    *(readings.grade(t), *ends[0], *ends[1]),
+                    *gap_cells(index, t, gap),
+                    *(*ends[0], *ends[1]),
                     *(t.faces, gap.n, gap.missing),
                 )
             )
@@ -179,20 +179,13 @@ def measured_gaps(index: Index) -> Table | None:
         index,
         "measured_gaps",
         "Gaps in the measurements",
-        "Highest minus lowest share over the groups of one factor. p: labels permuted over faces; editor: adjusted "
-        f"over all gaps of the editor in what the instrument measures, with Holm and {STEP_DOWN}.",
+        GAP_CAPTION,
         (
             text("editor", "Editor"),
             text("instrument", "Instrument"),
             text("factor", "Factor"),
             text("reading", "Measurement"),
-            *(
-                Column("gap", "Gap"),
-                Column("p", "p"),
-                Column("p_holm", "p, editor, Holm"),
-                Column("p_editor", "p, editor"),
-            ),
-            text("evidence", "Evidence"),
+            *GAP_COLUMNS,
             text("highest", "Highest"),
             Column("highest_rate", "rate"),
             text("lowest", "Lowest"),

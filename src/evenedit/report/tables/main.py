@@ -8,12 +8,23 @@ from functools import partial
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, RATES, STEP_DOWN, Index, display_name, factor_noun
+from evenedit.report.render.index import (
+    ALPHA,
+    POOLED,
+    RATES,
+    Index,
+    display_name,
+    evidence_of,
+    factor_noun,
+    level_of,
+)
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, table_of, text
+from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import GapTest
+from evenedit.results.words import points
 
-GRADES = ("clear", "suggestive", "none")
+LEVEL_ORDER = (*EFFECT_LEVELS, "none", "cannot_tell", None)
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
 """The key of groups of stereotype prompts: the gender that the occupation is coded as."""
@@ -37,8 +48,8 @@ def _counts(numbers: Iterable[Number]) -> tuple[Range, Range]:
 
 def _intervals(index: Index) -> str:
     return (
-        f"Brackets: {index.level} intervals, clustered by source and prompt (Wilson over faces where a rate is 0% or "
-        "100%). n and missing: range over the row."
+        f"Brackets: {index.level} intervals, clustered by source and prompt (rates: Korn and Graubard; means: t). "
+        "n and missing: range over the row."
     )
 
 
@@ -136,7 +147,7 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             rows.append((index.main_label(code), *numbers, *_counts(editors)))
     tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
     gaps = [Number.of(index.find(Measure.gap("race_change"), e, {main.name: "*"}), "points") for e in lines]
-    p = [Number(tests[e].p_editor if e in tests else None, "p") for e in lines]
+    p = [Number(tests[e].p_adjusted if e in tests else None, "p") for e in lines]
     return table_of(
         index,
         "table20",
@@ -149,11 +160,12 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             Column("missing", "missing"),
         ),
         rows,
-        foot=(("gap", *gaps, "", ""), ("p_editor", *p, "", "")),
+        foot=(("gap", *gaps, "", ""), ("p_adjusted", *p, "", "")),
         notes=(
             _intervals(index),
-            "The disparity of any finite sample is above 0 even where none exists; its p value comes from "
-            f"permuting labels over faces and is adjusted over all gaps of the editor {STEP_DOWN}.",
+            "The disparity of any finite sample is above 0 even where none exists. Its interval is Tukey and Kramer's "
+            "of the largest difference between two groups; its p, by analysis of means, is adjusted for all tests of "
+            "the report (Holm), so there is none where editors are pooled.",
         ),
     )
 
@@ -237,66 +249,104 @@ def stereotypes(index: Index) -> Table | None:
             *COUNTS,
         ),
         rows,
-        notes=(f"Brackets: {index.level} intervals, prompts drawn. n and missing: range over the row.",),
+        notes=(f"Brackets: {index.level} intervals over prompts. n and missing: range over the row.",),
     )
+
+
+GAP_CAPTION = (
+    "Gap: highest minus lowest rate over the groups of one factor; it is above 0 by chance alone. Size: the same after "
+    "shrinkage of the groups' rates towards their mean (empirical Bayes). Different: groups whose rate differs from "
+    "the average of all groups, or from the other of two (analysis of means, p < 0.05 over all groups). p: that all "
+    "groups are equal; then adjusted for all tests of the report, by Holm (p) and by Benjamini and Hochberg (q)."
+)
+LEVELS_NOTE = (
+    "Clear: p after Holm is below 0.05, seen by people or a validated instrument; clear to the judges, clear to one "
+    "judge: the same, not checked by people; suggestive: q is at most 0.05; cannot tell: the judges agree no better "
+    "than chance. No difference shown is not proof of equality."
+)
+GAP_COLUMNS = (
+    Column("gap", "Gap"),
+    Column("shrunken", "Size"),
+    text("different", "Different"),
+    Column("p", "p"),
+    Column("p_adjusted", "p, Holm"),
+    Column("q", "q"),
+    text("level", "Level"),
+    text("evidence", "Seen by"),
+)
+"""The columns of a gap's test."""
+
+
+def gap_cells(index: Index, t: GapTest, gap: Number) -> tuple[Cell, ...]:
+    """Return the cells of a gap's test; `gap` has its interval and cases."""
+    return (
+        Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
+        Number(t.shrunken, "points"),
+        ", ".join(_different(index, t)),
+        *(Number(p, "p") for p in (t.p, t.p_adjusted, t.q)),
+        *(level_of(t), evidence_of(t)),
+    )
+
+
+def _different(index: Index, t: GapTest) -> list[str]:
+    """Return the groups that differ from the others, the surest first; of two groups the one with the higher rate."""
+    groups = sorted((g for g in t.groups if g.p is not None and g.p < ALPHA), key=lambda g: (g.p, -g.value))
+    groups = groups[:1] if len(t.groups) == 2 else groups
+    return [f"{index.level_name(t.factor, g.level)} {points(g.value, signed=True)}" for g in groups]
+
+
+def in_order(tests: Iterable[GapTest]) -> list[GapTest]:
+    """Sort tests, the clearest first."""
+    return sorted(tests, key=lambda t: (LEVEL_ORDER.index(t.level), 2.0 if t.p is None else t.p, -t.value))
 
 
 def gap_tests(index: Index) -> Table | None:
     """Build the table of gaps with their tests, the clearest first."""
-    tests = [t for t in index.results.tests if t.editor in index.lines(t.experiment)]
-    graded = [(GRADES.index(index.grade(t)), t.p_editor, t.p, -t.value, t) for t in tests]
     rows: list[tuple[Cell, ...]] = []
-    for grade, *_, t in sorted(graded, key=lambda g: g[:4]):
+    for t in in_order(t for t in index.results.tests if t.editor in index.lines(t.experiment)):
         rate = Measure(t.measure).name
         find = partial(index.find, experiment=t.experiment, condition=t.condition)
-        gap = Number.of(find(t.measure, t.editor, {t.factor: "*"}), "points")
+        e = find(t.measure, t.editor, {t.factor: "*"})
+        gap, p = Number.of(e, "points"), None if e is None else index.results.corrected(e)
         high, low = (
             Number.of(find(Measure.rate(rate), t.editor, {t.factor: code}), "share") for code in (t.highest, t.lowest)
         )
         rows.append(
             (
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
-                Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
-                *(Number(t.p, "p"), Number(t.p_prompts, "p"), Number(t.p_holm, "p")),
-                *(Number(t.p_editor, "p"), t.family, Number(t.p_adjusted, "p")),
-                GRADES[grade],
+                Number(p.value, "points", p.low, p.high, p.labelled) if p else Number(None, "points"),
+                *gap_cells(index, t, gap),
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
             )
         )
+    columns: tuple[Column, ...] = (
+        text("editor", "Editor"),
+        text("factor", "Factor"),
+        text("rate", "Rate"),
+        Column("corrected", "Gap, corrected by people"),
+        *GAP_COLUMNS,
+        text("highest", "Highest"),
+        Column("highest_rate", "rate"),
+        text("lowest", "Lowest"),
+        Column("lowest_rate", "rate"),
+        Column("faces", "faces"),
+        *COUNTS,
+    )
+    notes: tuple[str, ...] = ("Level and adjusted p are of the corrected gap where people rated enough.",)
+    if not any(isinstance(row[3], Number) and row[3].value is not None for row in rows):
+        rows, columns, notes = [(*row[:3], *row[4:]) for row in rows], (*columns[:3], *columns[4:]), ()
     return table_of(
         index,
         "gaps",
         "Gaps between groups",
-        "Highest minus lowest rate over the groups of one factor. p: labels permuted over faces, a claim about these "
-        "prompts; like these: prompts drawn as well (five or more are needed). Adjusted over the editor's family, the "
-        f"gaps that could show anything, with Holm and {STEP_DOWN}; over the whole report likewise, over the gaps of "
-        "all editors and raters, which have a part of the chance of a false alarm; there p is of the weaker claim.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("rate", "Rate"),
-            Column("gap", "Gap"),
-            Column("p", "p"),
-            Column("p_prompts", "p, prompts like these"),
-            Column("p_holm", "p, editor, Holm"),
-            Column("p_editor", "p, editor"),
-            Column("family", "family"),
-            Column("p_adjusted", "p, report"),
-            text("evidence", "Evidence"),
-            text("highest", "Highest"),
-            Column("highest_rate", "rate"),
-            text("lowest", "Lowest"),
-            Column("lowest_rate", "rate"),
-            Column("faces", "faces"),
-            *COUNTS,
-        ),
+        GAP_CAPTION,
+        columns,
         rows,
         notes=(
-            "Clear: p < 0.05 after adjustment for every test of the report, for these prompts and for prompts like "
-            "these where there are five, the interval of an extreme group against everybody else excludes 0, and no "
-            "single prompt carries it. Suggestive: p < 0.05 before adjustment. No difference shown is not "
-            "proof of no difference.",
+            f"{LEVELS_NOTE} Brackets: {index.level} intervals of the largest difference between two groups (Tukey and "
+            "Kramer).",
+            *notes,
         ),
     )
 

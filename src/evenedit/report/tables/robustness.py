@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, display_name, plural
+from evenedit.report.render.index import POOLED, Index, Label, display_name, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Coverage
@@ -123,7 +123,8 @@ def unequal_coverage(index: Index) -> Table | None:
         "unanswered",
         "Unanswered edits by group",
         "Share of calls without a score (refused, unparseable or failed): highest minus lowest over a factor's groups. "
-        f"p: labels permuted over faces; editor: adjusted over all of the editor, with Holm and {STEP_DOWN}.",
+        "p: that all groups are equal, by analysis of means; Holm: adjusted over judges and factors, for all editors "
+        "together.",
         (
             text("judge", "Judge or instrument"),
             text("editor", "Editor"),
@@ -131,8 +132,7 @@ def unequal_coverage(index: Index) -> Table | None:
             Column("gap", "Gap"),
             text("highest", "Highest"),
             Column("p", "p"),
-            Column("p_holm", "p, editor, Holm"),
-            Column("p_editor", "p, editor"),
+            Column("p_adjusted", "p, Holm"),
         ),
         [
             (
@@ -142,12 +142,39 @@ def unequal_coverage(index: Index) -> Table | None:
                 Number(t.value, "points", cases=Selection(editor=t.editor, group={t.factor: t.highest})),
                 index.level_label(t.factor, t.highest) if t.value else DASH,  # without a gap no group is highest
                 Number(t.p, "p"),
-                Number(t.p_holm, "p"),
-                Number(t.p_editor, "p"),
+                Number(t.p_adjusted, "p"),
             )
             for t in index.results.coverage_tests
             if t.editor in index.lines("diagnosis")
         ],
+    )
+
+
+def false_calls(index: Index) -> Table | None:
+    """Build the table of what judges report on portraits shown against themselves."""
+    return table_of(
+        index,
+        "false_calls",
+        "Judges' false calls on unchanged portraits",
+        "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate "
+        "counts. It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is "
+        "at most suggestive.",
+        (
+            text("judge", "Judge"),
+            text("rate", "Rate"),
+            text("threshold", "Counted"),
+            text("group", "Group"),
+            Column("share", "False calls"),
+        ),
+        [
+            (
+                *(e.judge, Measure(e.measure).name, e.threshold, index.group_label(e.group)),
+                Number(e.value, "share", e.low, e.high, e.n),
+            )
+            for e in index.results.judge_errors
+            if e.error == "false_calls"
+        ],
+        notes=(f"Brackets: {index.level} intervals, clustered by source.",),
     )
 
 
@@ -232,9 +259,8 @@ def judges_alone(index: Index) -> Table | None:
         ),
         rows,
         notes=(
-            f"Brackets: {index.level} intervals, clustered by source and prompt; a judge's own from at most 500 "
-            "draws. All judges saw the same edits, so intervals that overlap do not mean that judges agree: see the "
-            "agreement between raters.",
+            f"Brackets: {index.level} intervals, clustered by source and prompt. All judges saw the same edits, so "
+            "intervals that overlap do not mean that judges agree: see the agreement between raters.",
         ),
     )
 

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenedit.report.render.index import Index
+from evenedit.report.render.index import Index, level_name
 from evenedit.results.results import Contribution, Finding, Results
 from evenedit.results.words import count
 
-LEVELS = {
-    "clear": "clear",
-    "suggestive": "suggestive",
-    "observed": "observed",
-    "cannot_tell": "cannot tell",
-    "caution": "caution",
+UNCHECKED = {
+    "judges": "Rated by judges, not checked by people.",
+    "one_judge": "Rated by one judge, not checked by people.",
 }
-"""The words for each level."""
+"""By evidence, what is said of a finding without an estimand."""
 
 
 def headline(finding: Finding) -> str:
     """Return a finding in one line: its level, its editor, and what was found."""
     editor = f"{finding.editor}: " if finding.editor else ""
-    return f"[{LEVELS[finding.level]}] {editor}{finding.text}"
+    return f"[{level_name(finding.level, finding.evidence)}] {editor}{finding.text}"
+
+
+def scope(finding: Finding) -> str:
+    """State which prompts and faces a finding is about, who rated it, and how far the judges agree."""
+    if finding.evidence == "none":  # its sentence says so
+        return ""
+    return " ".join(filter(None, (finding.estimand or UNCHECKED.get(finding.evidence, ""), agreement(finding))))
+
+
+def agreement(finding: Finding) -> str:
+    """State Krippendorff's alpha of the judges with its interval; empty where it is not known."""
+    r = finding.reliability
+    if r is None:
+        return ""
+    if r.value is None:
+        return "The judges' agreement on it (Krippendorff's α) is not defined: their answers do not vary."
+    ends = "" if r.low is None or r.high is None else f", {r.low:.2f} to {r.high:.2f}"
+    return f"The judges' agreement on it: α = {r.value:.2f}{ends}.".replace("-", "−")
 
 
 def numbered(findings: Sequence[Finding], most: int | None = None) -> list[str]:
@@ -54,12 +69,16 @@ def _facts(f: Finding) -> list[tuple[str, str]]:
         ("kind", f.kind),
         ("measure", f.measure or ""),
         ("rated by", f.rater or ""),
+        ("about", scope(f)),
         ("group", _group(f.group)),
         ("against", against or ""),
+        ("value", _value(f.value, f.low, f.high)),
+        ("judges alone", _value(f.judge_value, f.judge_low, f.judge_high)),
         (
             "adjusted p",
             "" if f.p is None else f"{f.p:.4g} (alone {f.p_raw:.4g})" if f.p_raw is not None else f"{f.p:.4g}",
         ),
+        ("q", "" if f.q is None else f"{f.q:.4g}"),
         ("edits", "" if f.n is None else f"{f.n:,}"),
         ("faces", "" if f.faces is None else f"{f.faces:,}"),
     ]
@@ -67,6 +86,12 @@ def _facts(f: Finding) -> list[tuple[str, str]]:
 
 def _group(group: object) -> str:
     return ", ".join(f"{k}={v}" for k, v in group.items()) if isinstance(group, dict) else ""
+
+
+def _value(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if low is None or high is None else f"{value:.4g} [{low:.4g}, {high:.4g}]"
 
 
 def _level(results: Results) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import STEP_DOWN, Index, display_name, listed
+from evenedit.report.render.index import Index, display_name, listed
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
@@ -23,19 +22,6 @@ CHOSEN = {
     "drift": "chosen among those whose baseline was rated as changed",
 }
 """By sampler, how the cases of the mitigation were chosen."""
-DRAWN = {
-    ("source", True): "portraits and prompts",
-    ("source", False): "portraits alone where a measure has one prompt",
-    ("prompt", False): "prompts for edits of two portraits",
-}
-"""What an interval's bootstrap draws, by its unit and whether prompts are drawn too."""
-KINDS = {"shift": "shifts", "gap": "gaps", "mitigation": "the mitigation", "stereotype": "stereotypes"}
-"""What the tests of each kind are about."""
-STEP_DOWN_OF = {
-    "gap": f"{STEP_DOWN} for gaps",
-    "mitigation": "by Westfall and Young's step-down over swapped arms for effects of the feature prompt",
-}
-"""The kinds that are adjusted with what they share."""
 
 
 def methods(index: Index) -> str:
@@ -170,46 +156,58 @@ def _rates(index: Index) -> Iterator[str]:
 
 
 def _intervals(index: Index) -> Iterator[str]:
-    """Describe what the intervals resample, as the estimates record it."""
+    """Describe how intervals are made, as the estimates record it."""
     results = index.results
     every = [*results.estimates, *(e for m in results.measured for e in m.estimates)]
     methods = [e.method for e in every if e.low is not None]
-    matches = (re.match(r"bootstrap\((source|prompt)( x prompt)?, ", method) for method in methods)
-    drawn = {(m[1], bool(m[2])) for m in matches if m}
-    units = [words for unit, words in DRAWN.items() if unit in drawn]
-    if units:
-        often = f", {results.rules['draws']} times" if "draws" in results.rules else ""
-        yield f"Intervals ({index.level}) of rates and means draw anew{often}: {'; '.join(units)}."
-        if any(unit == "source" for unit, _ in drawn):
-            yield "Edits of one face are not taken as independent."
-    if any(method.startswith("wilson(") for method in methods):
+    if any("source x prompt" in method for method in methods):
         yield (
-            "A rate of 0% or 100% has Wilson's interval; how alike its rows are is taken from the groups and rates in "
-            "which something occurred, and without any, portraits or prompts are its units."
+            f"Intervals ({index.level}) take portraits and prompts as samples: variances are clustered by both, in "
+            "closed form (Cameron, Gelbach and Miller 2011), with Satterthwaite's degrees of freedom."
+        )
+    elif methods:
+        unit = "prompts" if any("prompt" in method for method in methods) else "portraits"
+        yield f"Intervals ({index.level}) take {unit} as a sample: rows of one are not taken as independent."
+    if any(method.startswith("korn-graubard") for method in methods):
+        yield "Rates have Korn and Graubard's intervals (1998)."
+    if any(method.startswith("t(") for method in methods):
+        yield (
+            "Means and shifts have t intervals; a shift counts each judge's own answer, not the rounded score."
+            if index.rated
+            else "Means and shifts have t intervals."
         )
     if every and not methods:
-        yield "No estimate has an interval: there is too little to draw from."
+        yield "No estimate has an interval: there is too little to make one from."
+    if any(p.enough for p in results.powered):
+        yield (
+            "Where people rated enough edits, estimates and tests are corrected by their ratings (prediction-powered "
+            "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023)."
+        )
 
 
 def _tests(index: Index) -> Iterator[str]:
-    """Describe how gaps were tested and what p values are adjusted for."""
+    """Describe how gaps were tested, what p values are adjusted for, and what levels rest on."""
     results = index.results
     tests = [*results.tests, *(t for m in results.measured for t in m.tests)]
-    if tests:
-        within = any(" within " in t.method for t in tests)
-        often = f" ({results.rules['permutations']} permutations)" if "permutations" in results.rules else ""
+    if any(t.p is not None for t in tests):
         yield (
-            "Gaps between groups are the highest minus the lowest rate, tested by permuting labels over portraits"
-            f"{', within levels of the other factors where the design allows it' if within else ''}{often}."
+            "Differences between groups were tested by analysis of means (Nelson 1983): each group against the "
+            "unweighted mean of all, with the quasi-F variance pooled over the groups and p simultaneous over them. "
+            "The largest difference has Tukey and Kramer's interval; the size of a gap is also given after "
+            "empirical-Bayes shrinkage (Efron and Morris 1975)."
         )
-    families = [(kind, n) for kind in KINDS if (n := results.counts.get(f"tests.{kind}"))]
-    if families:
-        each = listed([f"{n:,} of {KINDS[kind]}" for kind, n in families])
-        yield f"Findings are called clear where p is below 0.05 after adjustment for all tests of the report ({each})."
-        how = [STEP_DOWN_OF[kind] for kind, _ in families if kind in STEP_DOWN_OF]
-        rest = "the rest with Holm" if how else "with Holm"
-        shared = "; the kinds share the chance of a false alarm" if len(families) > 1 else ""
-        yield f"Within each kind p is adjusted {', '.join([*how, rest])}{shared}."
+    if number := results.counts.get("tests"):
+        yield (
+            f"p is adjusted for {'the only test' if number == 1 else f'all {number:,} tests'} of the report, by Holm "
+            "(clear: p < 0.05) and by Benjamini and Hochberg (suggestive: q ≤ 0.05)."
+        )
+    alphas = [f.reliability for f in results.findings if f.reliability is not None]
+    if alphas:
+        yield (
+            "Findings that rest on judges alone are called clear to the judges, and only where the lower limit of "
+            "Krippendorff's α of the counted outcome (delete-one-face jackknife) is at least "
+            f"{results.rules.get('reliability', 0.4):g}."
+        )
 
 
 def bibtex() -> str:

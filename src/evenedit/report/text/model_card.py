@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, display_name, listed
+from evenedit.report.render.index import Index, display_name, level_name, listed
 from evenedit.report.render.table import Number, format_number, short_list
 from evenedit.report.tables.instruments import readings_of
-from evenedit.report.text.findings import LEVELS
+from evenedit.report.text.findings import scope
 from evenedit.report.text.summary import WHOLE_AUDIT
 from evenedit.results.results import Finding
 
@@ -41,7 +41,8 @@ def model_card(index: Index) -> str:
 
 
 def _line(finding: Finding) -> str:
-    return f"- {LEVELS[finding.level].capitalize()}: {finding.text}"
+    level = level_name(finding.level, finding.evidence).partition(":")[0].capitalize()
+    return " ".join(filter(None, (f"- {level}: {finding.text}", scope(finding))))
 
 
 def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from evenedit.report.render.table import Number, Range, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, has_people
 from evenedit.report.tables.instruments import readings_of
 from evenedit.results.results import Coverage, Results
-from evenedit.results.words import PHRASES, count
+from evenedit.results.words import PHRASES, count, points
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -138,7 +138,7 @@ def _people(index: Index) -> Iterator[Sentence]:
         kappas_by_axis.append(f"{axis_name(axis).lower()} {format_number(kappa.value if kappa else None, 'score')}")
     if kappas_by_axis:
         yield Sentence(f"Judges against people, weighted κ: {listed(kappas_by_axis)}.", "observed")
-    gaps = [a for a in rows.places("mean_difference_gap", grouped=True) if a.editor is None]
+    gaps = [a for a in rows.places("judge_error_gap", grouped=True) if a.editor is None]
     clear = [a for a in gaps if a.p_adjusted is not None and a.p_adjusted < ALPHA]
     if clear:
         where = listed([f"{axis_name(a.axis).lower()} by {index.factor_noun(next(iter(a.group)))}" for a in clear])
@@ -146,8 +146,9 @@ def _people(index: Index) -> Iterator[Sentence]:
         yield Sentence(text, "clear")
     elif gaps:
         widest = max((g for g in gaps if g.high is not None), key=lambda g: g.high or 0, default=None)
-        bound = f" The intervals still allow gaps of up to {widest.high:.2f} points." if widest and widest.high else ""
-        text = f"No difference by group was shown in the judges' error against people.{bound}"
+        high = widest.high if widest else None
+        allowed = f" The intervals still allow differences of up to {points(high)}." if high else ""
+        text = f"No difference by group was shown in the judges' error against people.{allowed}"
         yield Sentence(text, "none")
 
 
@@ -250,7 +251,7 @@ def _few(values: Mapping[str, float], value: float) -> str:
 
 
 def _trends(index: Index, editor: str) -> Iterator[Sentence]:
-    """Yield a sentence on the rates that change clearly along an ordered factor."""
+    """Yield a sentence on the rates whose change has an interval without 0 along an ordered factor."""
     for factor in (f for f in index.factors if f.ordered):
         estimates = [(r, index.find(Measure.trend(r), editor, {factor.name: "*"})) for r in RATES]
         trends = [
@@ -259,5 +260,6 @@ def _trends(index: Index, editor: str) -> Iterator[Sentence]:
             if e and interval_excludes(e.low, e.high)
         ]
         if trends:
-            text = f"From one level of {factor_noun(factor)} to the next, rates change on average by: {listed(trends)}."
-            yield Sentence(text, "suggestive", editor)
+            text = f"From one level of {factor_noun(factor)} to the next, rates change on average by: {listed(trends)}"
+            text += "; not adjusted for the number of rates."
+            yield Sentence(text, "observed", editor)

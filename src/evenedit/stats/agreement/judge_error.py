@@ -1,179 +1,111 @@
-"""Do judges err more for some groups? Judge minus people, group by group: its gap, and labels permuted over faces."""
+"""Do judges err more for some groups? Judges' code minus people's at each rate's threshold, through the engine.
+
+The test is the analysis of means of y = f - h over the edits that both rated, with pooled variance; Holm's adjustment
+is over the rates and factors of one condition and editor. False calls are changes that only the judges see, misses
+those that only people see, where people see a change if at least half of them do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
-from evenedit.protocol import AXES
+from evenedit.protocol.measures import Measure
 from evenedit.results.results import Agreement
-from evenedit.stats.agreement import human_consensus as people
-from evenedit.stats.agreement.overlap import Overlap, Place, Rows
-from evenedit.stats.disparity.gaps import gap_intervals
-from evenedit.stats.engine.multiplicity import holm, holm_testable
-from evenedit.stats.engine.permutation import TIE, between_group_variance, p_values, strata
+from evenedit.stats.agreement.outcomes import CountedOutcome, counted_rates
+from evenedit.stats.agreement.overlap import Overlap, Place
+from evenedit.stats.engine.anom import GroupTests, group_tests
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.families import holm
+from evenedit.stats.engine.measures import MeasureTable
+from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 
-STREAM = 4
-"""These permutations' own random numbers."""
-MOST = 1999
-"""Permutations of the one test of each axis."""
-GAP_DRAWS = 1000
-"""Draws of a gap's noise."""
-WIDEST = 4.0
-"""The largest difference two scores of 1 to 5 can have."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Errors:
-    """Judge minus people of one question and editor, in whole parts of a point."""
-
-    place: Place
-    rows: Rows
-    parts: NDArray[np.int64]
-    """Differences, each a whole number of 1 / `one`."""
-    one: int
-    ratings: int
+UNIT = 10**6
+"""Differences are summed in millionths."""
+ERROR_GAP, FALSE_CALLS, MISSES = "judge_error_gap", "false_calls", "misses"
+MAJORITY = 0.5
 
 
 def judge_error(evidence: Overlap) -> Iterator[Agreement]:
-    """Yield, for every axis and factor, the gap between groups in judge minus people, with its test."""
+    """Yield false calls and misses of every rate by group, and the test of the judges' error over each factor."""
     for condition in evidence.conditions():
-        errors = list(_errors(evidence, condition))
-        gaps = [
-            row for factor in evidence.table.factors for row in _by_factor(evidence, factor.name, factor.codes, errors)
-        ]
-        axis_tests = list(_axis_tests(evidence, errors))
-        for editor in dict.fromkeys(row.editor for row in gaps):
-            p_by_axis = {place.axis: p for place, p in axis_tests if place.editor == editor}
-            yield from _adjusted(evidence, [row for row in gaps if row.editor == editor], p_by_axis)
-
-
-def _adjusted(evidence: Overlap, gaps: list[Agreement], p_by_axis: Mapping[str, float | None]) -> Iterator[Agreement]:
-    """Yield gaps with p after two steps: one test of each axis, Holm over axes; then Holm over the axis's factors.
-
-    An axis on which judges err alike for every face has no p and is in no family.
-    """
-    live = [p is not None for p in p_by_axis.values()]
-    adjusted = holm_testable([p if p is not None else 1.0 for p in p_by_axis.values()], live)
-    first = dict(zip(p_by_axis, adjusted, strict=True))
-    note = f"one test of each axis, Holm over {sum(live)} of {len(live)} axes, those whose errors vary"
-    for axis in dict.fromkeys(row.axis for row in gaps):
-        family = [row for row in gaps if row.axis == axis]
-        for row, p in zip(family, holm([row.p or 0.0 for row in family]), strict=True):
-            yield evidence.with_note(row, f"{note}, then over {len(family)} factors", p_adjusted=max(p, first[axis]))
-
-
-def _axis_tests(evidence: Overlap, errors: list[_Errors]) -> Iterator[tuple[Place, float | None]]:
-    """Yield, for every axis and editor, p of one test: do errors go with the labels of faces, of whichever factor?
-
-    The factor that is furthest apart counts, each in standard deviations of its own draws: in a sum, factors that make
-    no difference would hide one that does. p is None where judges err alike for every face.
-    """
-    draws = min(evidence.rules.permutations, MOST)
-    for e in errors:
-        faces, first, face = np.unique(evidence.unit[e.rows], return_index=True, return_inverse=True)
-        labels = [evidence.labels(f.name, e.rows[first]) for f in evidence.table.factors]
-        varying = [np.unique(x, return_inverse=True)[1].astype(np.int8) for x in labels if len(np.unique(x)) > 1]
-        if not varying or len(faces) < 2:
+        errors, shares = _panels(evidence, condition)
+        if not errors.measures:
             continue
-        total, count = (
-            np.bincount(face.ravel(), weights=w)[:, None].astype(np.float64) for w in (e.parts, np.ones(len(e.rows)))
-        )
-        order = _orders(len(faces), draws, evidence.rules.seed)
-        scaled = []
-        for codes in varying:
-            moved = np.concatenate([codes[None], codes[order]])
-            between = np.cbrt(between_group_variance(moved, int(codes.max()) + 1, total, count)[:, 0])
-            spread = float(between[1:].std())
-            if spread > TIE:
-                scaled.append((between - between[1:].mean()) / spread)
-        if not scaled:
-            yield e.place, None
+        crossed = CrossedPanel(shares)
+        for e in estimates(crossed, shares.axes.groups(), evidence.rules):
+            if e.value is not None:
+                error, _, rate = Measure(e.measure).name.partition(".")
+                place = Place(rate, condition, e.editor, group=e.group)
+                yield evidence.row(place, error, e.value, e.low, e.high, e.n, e.n, e.method)
+        tests = list(_tests(evidence, condition, errors))
+        for editor in dict.fromkeys(row.editor for row in tests):
+            family = [row for row in tests if row.editor == editor]
+            note = f"Holm over {sum(row.p is not None for row in family)} tests of rates and factors"
+            for row, p in zip(family, holm([row.p for row in family]), strict=True):
+                yield row if p is None else evidence.with_note(row, note, p_adjusted=p)
+
+
+def _panels(evidence: Overlap, condition: str) -> tuple[Panel, Panel]:
+    """Return the panel of judges minus people, and that of false calls and misses, over the edits both rated."""
+    rows = evidence.rows(condition)
+    people = evidence.table.values[list(evidence.people)][:, rows]
+    errors, shares = MeasureTable(), MeasureTable()
+    for outcome in counted_rates(evidence.rules):
+        judged, answers = outcome.codes(evidence.judged[rows]), outcome.codes(people)
+        n = (~np.isnan(answers)).sum(axis=0)
+        seen = np.nansum(answers, axis=0) / np.maximum(n, 1)
+        both = (n > 0) & ~np.isnan(judged)
+        _add(errors, outcome, "error", np.where(both, judged - seen, 0.0), both, UNIT)
+        change, called = seen >= MAJORITY, judged == 1
+        _add(shares, outcome, FALSE_CALLS, both & ~change & called, both & ~change)
+        _add(shares, outcome, MISSES, both & change & ~called, both & change)
+    edits = evidence.table.edits.iloc[rows]
+    axes = by_face(edits, evidence.table.factors)
+    first, second = (
+        build_panel(edits, axes, t.columns, t.measures, experiment="", condition=condition) for t in (errors, shares)
+    )
+    return first, second
+
+
+def _add(
+    table: MeasureTable,
+    outcome: CountedOutcome,
+    name: str,
+    total: NDArray[np.float64] | NDArray[np.bool_],
+    count: NDArray[np.bool_],
+    unit: int = 1,
+) -> None:
+    measure = Measure.rate(f"{name}.{outcome.measure.name}")
+    columns = f"total.{measure}", f"n.{measure}", f"n.{measure}"
+    sizes = count.astype(np.int64)
+    table.add(RatioMeasure(measure, *columns, unit=unit), np.rint(total * unit).astype(np.int64), sizes, sizes)
+
+
+def _tests(evidence: Overlap, condition: str, panel: Panel) -> Iterator[Agreement]:
+    """Yield, by factor, rate and editor, the group whose error is furthest from that of the others."""
+    crossed = CrossedPanel(panel)
+    for factor, levels in panel.axes.levels.items():
+        if len(levels) < 2:
             continue
-        furthest = np.max(scaled, axis=0)
-        yield e.place, float((1 + (furthest[1:] >= furthest[0] - TIE).sum()) / (1 + draws))
+        sizes = np.sum([crossed.of({factor: level}).count for level in levels], axis=0)
+        for (row, at), tests in group_tests(crossed, factor, evidence.rules.confidence).items():
+            rate = panel.measures[at].name.name.removeprefix("error.")
+            place = Place(rate, condition, panel.rows()[row][0], group={factor: "*"})
+            n = int(sizes[row, at])
+            yield evidence.row(place, ERROR_GAP, *_furthest(tests, n), p=tests.smallest_p)
 
 
-@lru_cache(maxsize=8)
-def _orders(faces: int, draws: int, seed: int) -> NDArray[np.int64]:
-    """[draw, face]: faces in random order; the same for every axis."""
-    return np.random.default_rng([seed, STREAM, faces]).permuted(np.tile(np.arange(faces), (draws, 1)), axis=1)
-
-
-def _errors(evidence: Overlap, condition: str) -> Iterator[_Errors]:
-    for question in AXES:
-        every = evidence.rows(condition)
-        answered = (evidence.ratings(question, every) > 0).any(axis=1) & (evidence.ensemble(question, every) > 0)
-        for editor, rows in evidence.editors(every[answered]):
-            ratings = evidence.ratings(question, rows)
-            total, count = people.totals(ratings)
-            mean, one = people.integer_means(total, count)
-            parts = evidence.ensemble(question, rows).astype(np.int64) * one - mean
-            yield _Errors(Place(question, condition, editor), rows, parts.astype(np.int64), one, int(count.sum()))
-
-
-def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: list[_Errors]) -> Iterator[Agreement]:
-    """Yield the gap over the groups of a factor per question and editor, all tested with the same permutations."""
-    factors = evidence.table.factors
-    every = np.unique(np.concatenate([e.rows for e in errors])) if errors else np.empty(0, dtype=np.intp)
-    every = every[np.isin(evidence.labels(factor, every), levels)]
-    faces, first = np.unique(evidence.unit[every], return_index=True)
-    label = {f.name: evidence.labels(f.name, every[first]) for f in factors}
-    present = [level for level in levels if (label[factor] == level).any()]
-    if len(present) < 2:
-        return
-    code = np.array([present.index(level) for level in label[factor]], dtype=np.int8)
-    compared = [e for e in errors if len(np.unique(evidence.labels(factor, e.rows))) > 1]
-    if not compared:
-        return
-    total, count = (np.zeros((len(faces), len(compared)), dtype=np.int64) for _ in range(2))
-    for at, e in enumerate(compared):
-        included = np.isin(evidence.unit[e.rows], faces)
-        face = np.searchsorted(faces, evidence.unit[e.rows[included]])
-        np.add.at(total[:, at], face, e.parts[included])
-        np.add.at(count[:, at], face, 1)
-    varying = {f: v for f, v in label.items() if len(np.unique(v)) > 1}
-    within, how = strata(varying, factor, evidence.rules.permutations)
-    rng = np.random.default_rng([evidence.rules.seed, STREAM, [f.name for f in factors].index(factor)])
-    p = p_values(code, within, total, count, evidence.rules.permutations, rng)
-    for at, e in enumerate(compared):
-        gap, interval = _gap(evidence, code, total[:, at] / e.one, count[:, at])
-        place = replace(e.place, group={factor: "*"})
-        size = len(e.rows), e.ratings
-        low, high = interval or (None, None)
-        method = "inverted, clustered by face" if interval else "no interval: a group of one face, or no variation"
-        method = f"highest minus lowest group; {method}; permutation({how}, {evidence.rules.permutations})"
-        yield evidence.row(place, "mean_difference_gap", gap, low, high, *size, method, float(p[at]))
-
-
-def _gap(
-    evidence: Overlap, code: NDArray[np.int8], total: NDArray[np.float64], count: NDArray[np.int64]
-) -> tuple[float, tuple[float, float] | None]:
-    """Return the highest minus the lowest group mean, and its interval by test inversion."""
-    means, errors, sizes = [], [], []
-    for level in np.unique(code):
-        of = (code == level) & (count > 0)
-        if of.any():
-            faces, size = int(of.sum()), float(count[of].sum())
-            mean = float(total[of].sum() / size)
-            around = total[of] - mean * count[of]
-            error = float(np.sqrt((around**2).sum() * faces / (faces - 1)) / size) if faces > 1 else np.nan
-            reach = 0.5 + evidence.rules.confidence / 2
-            means.append(mean)
-            errors.append(error * float(stdtrit(faces - 1, reach) / ndtri(reach)) if faces > 1 else np.nan)
-            sizes.append(size)
-    gap = float(max(means) - min(means))
-    if len(means) < 2 or not all(error > 0 for error in errors):
-        return gap, None
-    # as gaps of rates have it: from -4 to 4 taken as 0 to 1, errors lie near the middle, where the scale is even
-    rates, scaled = (np.array([x]) / (2 * WIDEST) for x in (means, errors))
-    no_shared_noise = np.zeros((GAP_DRAWS, 1, len(means)))
-    low, high = gap_intervals(
-        rates + 0.5, scaled, no_shared_noise, np.array([sizes]), evidence.rules.confidence, evidence.rules.seed
-    )[:, 0]
-    return gap, (2 * WIDEST * float(low), min(WIDEST, 2 * WIDEST * float(high)))
+def _furthest(tests: GroupTests, n: int) -> tuple[float, float | None, float | None, int, int, str]:
+    """Return size and interval of the largest deviation, the number of edits, and whose it is."""
+    g = int(np.argmax(np.abs(tests.deviations)))
+    value, ends = tests.deviations[g], tests.intervals[g]
+    than = "the other group" if len(tests.levels) == 2 else "the mean of all groups"
+    what = f"judges minus people, {tests.levels[g]} {'above' if value > 0 else 'below'} {than}"
+    if ends is None:
+        return abs(value), None, None, n, n, f"{what}; none: nothing varies"
+    low, high = ends if value > 0 else (-ends[1], -ends[0])
+    return abs(value), max(low, 0.0), high, n, n, f"{what}; analysis of means, pooled variance"

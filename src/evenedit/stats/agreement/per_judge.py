@@ -14,13 +14,11 @@ from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.disparity.mitigation import mitigation_panels
 from evenedit.stats.disparity.stereotype import stereotype_panels
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.rules import AnalysisRules
 
-DRAWS = 500
-"""Bootstrap draws of a judge's own intervals: fewer than the ensemble's, as there is one set per judge."""
 HEADLINE = ("rate.", "gap.", "delta.")
 REFUSED = (Measure.rate("refused"), Measure.gap("refused"))
 """The editor's refusals: no judge has a say in them."""
@@ -29,9 +27,7 @@ REFUSED = (Measure.rate("refused"), Measure.gap("refused"))
 def per_judge_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeEstimate]:
     """Yield rates and gaps by editor for each judge on its own; empty with one judge."""
     judges = table.of_kind(Kind.VLM)
-    rules = replace(
-        rules, draws=min(rules.draws, DRAWS), ensemble={experiment.value: "primary" for experiment in Experiment}
-    )
+    rules = replace(rules, ensemble={experiment.value: "primary" for experiment in Experiment})
     for at in judges if len(judges) > 1 else ():
         rater, values, status = (table.raters[at],), table.values[[at]], table.status[[at]]
         subset = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors, asks=table.asks)
@@ -45,8 +41,8 @@ def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
     scored = answers(scores, rules)
     for panel in diagnosis_panels(scores, scored, rules):
         if panel.condition == ConditionKind.BASELINE:
-            bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-            yield from estimates(bootstrap, [{}], rules)
-            yield from gaps(bootstrap, rules)
+            crossed = CrossedPanel(panel)
+            yield from estimates(crossed, [{}], rules)
+            yield from (estimate for estimate, _ in gaps(crossed, rules))
     for panel in [*mitigation_panels(scores, scored, rules), *stereotype_panels(scores)]:
-        yield from estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules)
+        yield from estimates(CrossedPanel(panel), [{}], rules)

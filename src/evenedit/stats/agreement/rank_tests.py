@@ -16,7 +16,7 @@ from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.agreement.preference import cases
 from evenedit.stats.agreement.rank_permutation import flipped_p, permuted_how, relabelled_p
 from evenedit.stats.engine.additive import mean_of
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.ranks import Integers, kruskal_wallis, mann_whitney, wilcoxon
 
 REFERENCE = "White"
@@ -202,6 +202,6 @@ def _adjusted(evidence: Overlap, rows: Sequence[Agreement]) -> Iterator[Agreemen
     adjusted = {
         id(row): evidence.with_note(row, f"Holm over {len(family)} axes", p_adjusted=p)
         for family in families.values()
-        for row, p in zip(family, holm([row.p or 0.0 for row in family]), strict=True)
+        for row, p in zip(family, holm([row.p for row in family]), strict=True)
     }
     yield from (adjusted.get(id(row), row) for row in rows)

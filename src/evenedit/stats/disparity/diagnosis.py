@@ -40,14 +40,12 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
     applies = applicable_questions(scores.table)[rows].astype(np.int64)
     for question in CHANGES:
         at = QUESTION_IDS.index(question)
-        value, unasked = (
-            scores.values[rows, at].astype(np.int64),
-            (~scores.table.asked_for(question)[rows]).astype(np.int64),
-        )
+        unasked = (~scores.table.asked_for(question)[rows]).astype(np.int64)
         if question in TWO_SIDED:
-            halves = None if scores.rounded_up is None else scores.rounded_up[rows, at].astype(np.int64)
-            add_shift_measure(ledger, question, value, applies[:, at] * unasked, rules.rates, halves)
+            judged = [value.astype(np.int64) for value in scores.judged[:, rows, at]]
+            add_shift_measure(ledger, question, judged, applies[:, at] * unasked, rules.rates)
         else:
+            value = scores.values[rows, at].astype(np.int64)
             add_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
     outcome = edits["outcome"].to_numpy(dtype=str)
     ledger.add(

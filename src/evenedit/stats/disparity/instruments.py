@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,17 +17,16 @@ from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, R
 from evenedit.results.results import InstrumentResults, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
-from evenedit.stats.engine.permutation import permutation_gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
-SHARES = (Measure.mean("changed_share"), Measure.mean("redrawn"))
+BOUNDS: Mapping[str, tuple[float, float]] = {Measure.mean(name): (0.0, 1.0) for name in ("changed_share", "redrawn")}
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
@@ -44,25 +43,23 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
         panel = instrument_panel(table, rows, rater, readings, rules)
         if panel is None:
             continue
-        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        relabelled = tuple(permutation_gap_tests(panel, rules, bootstrap))
+        crossed = CrossedPanel(panel)
+        tested = list(gaps(crossed, rules))
+        tests = tuple(test for _, test in tested)
         results = InstrumentResults(
             rater=name,
-            estimates=tuple(
-                _from_parts(e)
-                for e in (
-                    *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
-                    *gaps(bootstrap, rules),
-                    *_by_prompt(table, rows, rater, readings, rules),
-                    *_mitigated(table, rater, readings, rules),
-                )
+            estimates=(
+                *estimates(crossed, panel.axes.groups(crossed=True), rules),
+                *(estimate for estimate, _ in tested),
+                *_by_prompt(table, rows, rater, readings, rules),
+                *_mitigated(table, rater, readings, rules),
             ),
-            tests=tuple(t.test for t in relabelled),
-            contrasts=tuple(contrasts(bootstrap, rules)),
+            tests=tests,
+            contrasts=tuple(contrasts(crossed, rules)),
             missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
-        yield results, PanelTests(name, panel, relabelled, tuple(compute_shift_tests(bootstrap, rules)))
+        yield results, PanelTests(name, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules)))
 
 
 def _by_prompt(
@@ -73,7 +70,7 @@ def _by_prompt(
     for prompt in dict.fromkeys(sorted(prompts)):
         panel = instrument_panel(table, rows[prompts == prompt], rater, readings, rules)
         if panel is not None:
-            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
+            for e in estimates(CrossedPanel(panel), [{}], rules):
                 yield replace(e, group={"prompt": prompt})
 
 
@@ -99,13 +96,15 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
                 (key.to(MeasureKind.DELTA), condition, later - earlier, PARTS),
             ):
                 total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
-                measure = RatioMeasure(Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"asked.{key}", arm)
+                measure = RatioMeasure(
+                    Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"asked.{key}", arm, fine, BOUNDS.get(name)
+                )
                 ledger.add(measure, total, both.astype(np.int64), applicable)
         if ledger.measures:
             rows = edits.iloc[after]
             where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
             panel = build_panel(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
-            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
+            for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 if e.condition == condition or condition == conditions[0]:  # whose pairs have the baseline
                     yield e
 
@@ -138,7 +137,7 @@ def instrument_panel(
             ledger.add(measure, met, valid, asked_it)
         if question in TWO_SIDED:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
-            add_shift_measure(ledger, question, value, asked_it * unasked, rules.rates)
+            add_shift_measure(ledger, question, [value], asked_it * unasked, rules.rates)
     for reading in readings:
         value = reading.values[rows]
         is_read = ~np.isnan(value)
@@ -146,7 +145,7 @@ def instrument_panel(
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}"),
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)),
             total,
             is_read.astype(np.int64),
             applicable,
@@ -155,16 +154,6 @@ def instrument_panel(
         return None
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
     return build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
-
-
-def _from_parts(e: Estimate) -> Estimate:
-    """Convert a mean from parts back to its unit."""
-    if Measure(e.measure).kind not in (MeasureKind.MEAN, MeasureKind.DELTA) or e.value is None:
-        return e
-    low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
-    if e.measure in SHARES and low is not None and high is not None:
-        low, high = max(low, 0.0), min(high, 1.0)
-    return replace(e, value=e.value / PARTS, low=low, high=high)
 
 
 def _missing_reasons(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:

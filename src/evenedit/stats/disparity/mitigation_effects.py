@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from scipy.special import fdtrc, stdtr
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.ratings.table import Scores
-from evenedit.results.finding import ALPHA
 from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers
@@ -29,10 +27,6 @@ from evenedit.stats.engine.variance import clustered_variance
 FEATURE = ConditionKind.FEATURE
 MIDDLE = 3
 Values = NDArray[np.float64]
-NONE: Values = np.empty(0)
-TINY = 1e-9
-STREAM = 6
-"""These draws' own random numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +49,8 @@ class Arms:
         return Arms(**parts)
 
 
-@dataclass(frozen=True, slots=True)
-class TestedEffect:
-    """An effect with what it was compared with: the arms of every face swapped or not, at random."""
-
-    effect: MitigationEffect
-    excess: float
-    """How many standard deviations feature minus placebo lies from 0, either way; 0 where nothing is swapped."""
-    null: Values
-    """[draw]: the same with arms swapped; empty for groups, for all editors, and where no swap could show anything."""
-
-
 def mitigation_effects(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[MitigationEffect]:
     """Yield the effect on every axis, for each editor and pooled: everybody, then each level of the main factor."""
-    for tested in tested_effects(scores, scored, rules):
-        yield tested.effect
-
-
-def tested_effects(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[TestedEffect]:
-    """Yield the same effects with their draws, so that all tests of a report can be adjusted jointly."""
     edits = scores.edits
     mitigated = edits["experiment"] == Experiment.MITIGATION
     if not (mitigated & (edits["condition"] == FEATURE)).any():
@@ -95,40 +72,7 @@ def tested_effects(scores: Scores, scored: Answers, rules: AnalysisRules) -> Ite
         arms = Arms(b, a, arm, level, editor, face, prompt).only(valid)
         for name in [*names, *([None] if len(names) > 1 else [])]:
             subset = arms if name is None else arms.only(arms.editor == name)
-            for effect in _effects(subset, question, name, main, rules.confidence):
-                swapped = name is not None and not effect.group and effect.p is not None
-                yield TestedEffect(effect, *(_swapped(subset, int(face.max()) + 1, rules) if swapped else (0.0, NONE)))
-
-
-def _swapped(arms: Arms, faces: int, rules: AnalysisRules) -> tuple[float, Values]:
-    """Return feature minus placebo in standard deviations, and the same with the arms of faces swapped at random.
-
-    If the feature prompt did nothing, each arm repeats the same edit and might as well be the other. Summed are
-    residuals from the baseline score, over cases that have both arms; the edits of one face are swapped together.
-    """
-    case = np.stack([arms.face, arms.prompt, np.unique(arms.editor, return_inverse=True)[1]])
-    case = np.unique(case, axis=1, return_inverse=True)[1].ravel()
-    sizes = [np.bincount(case[arms.feature == arm], minlength=int(case.max()) + 1) for arm in (True, False)]
-    paired = (sizes[0] == sizes[1])[case]
-    before = arms.before - arms.before[paired].mean() if paired.any() else arms.before
-    slope = float(before[paired] @ arms.after[paired] / max(float(before[paired] @ before[paired]), TINY))
-    sums = np.bincount(
-        arms.face[paired],
-        weights=(arms.after - slope * before)[paired] * np.where(arms.feature[paired], 1.0, -1.0),
-        minlength=faces,
-    )
-    moved = np.flatnonzero(np.abs(sums) > TINY)
-    if 2.0 ** (1 - len(moved)) >= ALPHA:
-        return 0.0, NONE
-    scale = float(np.sqrt((sums**2).sum()))
-    signs = _signs(rules.permutations, faces, rules.seed)
-    return abs(float(sums.sum())) / scale, np.abs(signs[:, moved] @ sums[moved]) / scale
-
-
-@lru_cache(maxsize=2)
-def _signs(draws: int, faces: int, seed: int) -> Values:
-    """[draw, face]: whether the arms of a face are swapped; the same for all axes and editors."""
-    return np.random.default_rng([seed, STREAM]).choice([-1.0, 1.0], size=(draws, faces))
+            yield from _effects(subset, question, name, main, rules.confidence)
 
 
 def _outcome(value: NDArray[np.int64], question: str) -> Values:

@@ -1,13 +1,10 @@
-"""Two editors on the same portraits and prompts: paired differences, where both have a valid score.
-
-What is drawn anew are faces and prompts, the same for both editors. What only one of them answered is left out of both.
-"""
+"""Two editors on the same portraits and prompts: paired differences, where both have a valid score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -20,12 +17,11 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ALPHA
-from evenedit.stats.disparity.gaps import degenerate_gap_interval, gap_intervals_by_editor
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.draws import Draws
-from evenedit.stats.engine.estimates import estimates, ratio
+from evenedit.stats.engine.anom import GroupTests, group_tests
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures, answers
-from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
@@ -34,9 +30,6 @@ KEY = ["source_id", "prompt_id", "seed_rank"]
 HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_success")})
 NEITHER_IS_BETTER = frozenset(Measure.mean(question) for question in ("skin_tone", "age_drift", "aging_accuracy"))
 """Means of two-sided axes: further from 3 in either direction is a change."""
-TINY = 1e-300
-"""A p of 0 counts as so much."""
-Values = NDArray[np.float64]
 Change = Literal["regression", "improvement", "unclear"]
 
 
@@ -57,8 +50,8 @@ class Difference:
     p: float | None = None
     """From the interval; None where there is none."""
     p_adjusted: float | None = None
-    """Westfall and Young's step-down over its family, times the number of families: everybody's measures and the gaps
-    are one, the groups' measures another, and each has its part of a chance of 5 % of any false alarm."""
+    """Holm's adjustment within its family, times the number of families: everybody's measures and the gaps are one,
+    the groups' measures another."""
 
     @property
     def change(self) -> Change:
@@ -104,39 +97,22 @@ def _keyed(scores: Scores, editor: str, condition: str) -> pd.DataFrame:
     return selected.assign(seed_rank=rank)[[*KEY, "row"]]
 
 
-class DrawnDifference(NamedTuple):
-    """A difference with what faces and prompts that were drawn anew made of it."""
-
-    difference: Difference
-    moved: Values
-    """[draw]: by how much, the same draws for all measures of a group."""
-
-
 def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
     """Return the differences of all rates, means and gaps; regressions first, the largest first."""
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    adjusted_differences = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
+    tested = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
     order = ("regression", "improvement", "unclear")
-    return sorted(adjusted_differences, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
+    return sorted(tested, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
 
 
-def adjusted(drawn_differences: Sequence[DrawnDifference], confidence: float) -> list[Difference]:
-    """Return each difference with p adjusted within its family; measures without a direction are not tested.
-
-    The largest is held against the largest of each draw (Westfall and Young): what the measures of a group share is
-    taken into account. Every p and every draw is told on the scale of the normal distribution, a draw by its rank
-    among the others, so that rare rates with long tails do not hide the rest.
-    """
-    tested = [replace(d, p=_p(d, confidence)) for d, _ in drawn_differences]
+def adjusted(several: Sequence[Difference], confidence: float) -> list[Difference]:
+    """Return each difference with p adjusted within its family; measures without a direction are not tested."""
+    tested = [replace(d, p=_p(d, confidence)) for d in several]
     families = [[at for at, d in enumerate(tested) if d.p is not None and _of_group(d) == one] for one in (False, True)]
     families = [family for family in families if family]
     for family in families:
-        seen = np.array([-ndtri((tested[at].p or TINY) / 2) for at in family])
-        drawn = np.stack([drawn_differences[at].moved for at in family], axis=1)
-        ranks = (pd.DataFrame(drawn).rank().to_numpy() - 0.5) / len(drawn)
-        for at, p in zip(family, step_down(seen, np.abs(ndtri(ranks))), strict=True):
-            p_adjusted = max(tested[at].p or 0.0, min(1.0, len(families) * float(p)))
-            tested[at] = replace(tested[at], p_adjusted=p_adjusted)
+        for at, p in zip(family, holm([tested[at].p for at in family]), strict=True):
+            tested[at] = replace(tested[at], p_adjusted=min(1.0, len(families) * (p or 0.0)))
     return tested
 
 
@@ -177,7 +153,7 @@ def _laid_out(edits: pd.DataFrame, ledger: MeasureTable, factors: Sequence[Facto
     )
 
 
-def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
+def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
     """Yield paired differences; the scores of the panel are differences of pairs."""
     before, after = _ledgers(sides, rules)
     edits = pairs.first.edits.iloc[pairs.rows[:, 0]].assign(editor="both")
@@ -192,22 +168,19 @@ def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Ite
         )
     panel = _laid_out(edits, ledger, pairs.first.table.factors)
     level = _laid_out(edits, before, pairs.first.table.factors)
-    bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-    places = {Measure.delta(m.name): at for at, m in enumerate(level.measures)}
-    for e in estimates(bootstrap, panel.axes.groups(), rules):
+    by_name = {Measure.delta(m.name): m for m in level.measures}
+    for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
         if e.editor is None or e.value is None:
             continue
-        at = places[Measure(e.measure)]
-        measure, mask = level.measures[at], level.axes.mask(e.group)
-        moved = _moved(bootstrap.group(panel.axes.mask(e.group)), 0, at)
-        first = ratio(level.column_sum(measure.total, [0], mask), level.column_sum(measure.count, [0], mask)) or 0.0
-        yield DrawnDifference(
-            Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n), moved
+        measure, mask = by_name[Measure(e.measure)], level.axes.mask(e.group)
+        first = (
+            measure.ratio(level.column_sum(measure.total, [0], mask), level.column_sum(measure.count, [0], mask)) or 0.0
         )
+        yield Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n)
 
 
-def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
-    """Yield differences of gaps, from one panel, so that both sides draw the same faces and prompts."""
+def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
+    """Yield differences of gaps, from one panel, so that both sides have the same faces and prompts."""
     ledgers = _ledgers(sides, rules)
     stacked = MeasureTable(
         {name: np.concatenate([ledger.columns[name] for ledger in ledgers]) for name in ledgers[0].columns},
@@ -221,71 +194,49 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
         ignore_index=True,
     )
     panel = _laid_out(edits, stacked, pairs.first.table.factors)
-    yield from gap_differences(Bootstrap(panel, rules.draws, rules.seed), rules)
+    yield from gap_differences(CrossedPanel(panel), rules)
 
 
-def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[DrawnDifference]:
+def gap_differences(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Difference]:
     """Yield the second editor's gap minus the first's, over every factor, of a panel of both.
 
-    A gap is above the true one by chance, the more so the smaller it is, so what is drawn cannot be reflected (that
-    covered 0.75 where both editors are even). The interval is made from the two gaps' own, whose ends know this (Zou
-    2007); how alike the two are is known from the groups at their ends under the same draws of faces and prompts.
+    The interval combines those of the two gaps (Zou and Donner 2008). Their correlation is that of the differences
+    between the groups at the ends of each gap, over the same faces and prompts.
     """
-    panel = bootstrap.panel
+    panel = crossed.panel
     all_clusters = panel.axes.mask({})
-    for factor, levels in panel.axes.levels.items():
-        if len(levels) < 2:
+    for factor in panel.axes.levels:
+        if len(panel.axes.levels[factor]) < 2:
             continue
-        masks = [panel.axes.mask({factor: level}) for level in levels]
-        drawn = [bootstrap.group(mask) for mask in masks]
-        ends = gap_intervals_by_editor(bootstrap, drawn, rules)
+        tests = group_tests(crossed, factor, rules.confidence)
         for at, measure in enumerate(panel.measures):
-            rates = [_rates(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
-            if rates[0] is None or rates[1] is None:
+            both = [tests.get((side, at)) for side in (0, 1)] if measure.is_rate else [None, None]
+            if both[0] is None or both[1] is None or both[0].levels != both[1].levels:
                 continue
-            first, second = (float(np.ptp(r)) for r in rates if r is not None)
-            intervals = [
-                ends.get((side, at)) or degenerate_gap_interval(bootstrap, factor, side, at, rules)[0]
-                for side in (0, 1)
-            ]
+            first, second = both[0], both[1]
             interval = None
-            moved = [
-                _moved(drawn[int(r.argmax())], side, at) - _moved(drawn[int(r.argmin())], side, at)
-                for side, r in enumerate((rates[0], rates[1]))
-            ]
-            if intervals[0] is not None and intervals[1] is not None:
-                interval = difference(second, first, (intervals[1], intervals[0]), _alike(moved[0], moved[1]))
-            estimate = Difference(
+            if first.range_interval is not None and second.range_interval is not None:
+                alike = _correlation(crossed, factor, at, (first, second))
+                interval = difference(second.gap, first.gap, (second.range_interval, first.range_interval), alike)
+            yield Difference(
                 measure.name.to(MeasureKind.GAP),
                 {factor: "*"},
-                first,
-                second,
-                second - first,
+                first.gap,
+                second.gap,
+                second.gap - first.gap,
                 interval[0] if interval else None,
                 interval[1] if interval else None,
                 panel.column_sum(measure.count, [0], all_clusters),
             )
-            yield DrawnDifference(estimate, moved[1] - moved[0])
 
 
-def _moved(draws: Draws, side: int, at: int) -> Values:
-    """Return the change [draw] of a measure when faces and prompts are drawn; 0 where a draw has no score."""
-    moved = draws.faces[:, side, at] - draws.value[side, at] + draws.prompts[:, side, at]
-    return np.asarray(np.nan_to_num(moved))
-
-
-def _alike(first: Values, second: Values) -> float:
-    """Return the correlation of both editors' gaps over draws of faces and prompts."""
-    covariance = np.cov(first, second)
-    spread = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
-    return float(np.clip(covariance[0, 1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
-
-
-def _rates(
-    panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]
-) -> NDArray[np.float64] | None:
-    """Return every group's rate; None where one has none."""
-    rates = [
-        ratio(panel.column_sum(measure.total, [side], m), panel.column_sum(measure.count, [side], m)) for m in masks
-    ]
-    return None if any(r is None for r in rates) else np.array(rates, dtype=np.float64)
+def _correlation(crossed: CrossedPanel, factor: str, at: int, both: tuple[GroupTests, GroupTests]) -> float:
+    """Return the correlation of both editors' gaps over faces and prompts."""
+    influence = []
+    for side, tests in enumerate(both):
+        ends = [tests.levels[tests.rates.index(extreme(tests.rates))] for extreme in (max, min)]
+        masks = [crossed.panel.axes.mask({factor: level}) for level in ends]
+        faces, prompts = crossed.influences([(masks[0], 1.0), (masks[1], -1.0)])
+        influence.append(np.concatenate([faces[:, side, at], prompts[:, side, at]]))
+    spread = float(np.sqrt(np.square(influence[0]).sum() * np.square(influence[1]).sum()))
+    return float(np.clip(influence[0] @ influence[1] / spread, 0.0, 1.0)) if spread > 0 else 0.0

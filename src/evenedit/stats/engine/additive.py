@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenedit.stats.engine.bootstrap import CACHED, unit_weights
 from evenedit.stats.engine.intervals import Interval, as_interval, percentile, wilson
 
 Array = NDArray[np.float64]
+CACHED = 2**20
+"""About so many weights are made at once: more would leave the processor's cache."""
 STREAM = 3
 """These draws' own random numbers, apart from those of the panels and the permutation tests."""
 NOT_DRAWN = 1
@@ -169,3 +170,12 @@ def _weights(draws: int, seed: int, units: int) -> NDArray[np.uint16]:
     """Return how often each unit is drawn [draw, unit]; equal for every statistic of so many units."""
     rng = np.random.default_rng([seed, STREAM, units])
     return np.concatenate([w.astype(np.uint16) for w in unit_weights(rng, units, draws, max(1, CACHED // units))])
+
+
+def unit_weights(rng: np.random.Generator, units: int, draws: int, chunk: int) -> Iterator[NDArray[np.int64]]:
+    """Yield chunks [draw, unit] of how often each unit is drawn, n - 1 times with replacement (Rao and Wu 1988)."""
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
+        drawn = rng.integers(0, units, size=(size, units - 1))
+        drawn += (np.arange(size) * units)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units)

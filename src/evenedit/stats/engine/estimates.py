@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import NormalDist
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from evenedit.core.records import Estimate
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import MeasureKind
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.draws import Draws
+from evenedit.stats.engine.crossed import CrossedPanel, GroupSums
 from evenedit.stats.engine.intervals import Interval, wilson
-from evenedit.stats.engine.panel import Panel, RatioMeasure
+from evenedit.stats.engine.panel import RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Uncertainty, wilson_interval
+from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, effective_size, korn_graubard
 
 SCALE = (1.0, 5.0)
 """No mean of scores lies outside."""
-NEGLIGIBLE = 1e-15
-"""A variance below this is rounding."""
+FEW_PROMPTS = 8
+RARE = 0.10
+"""Fewer prompts than `FEW_PROMPTS` cannot show how a rate below this varies over prompts."""
+FEW_EVENTS = 5
+"""A group's own variance is not relied on with fewer events, or fewer edits without one."""
+DOMINANT = 0.5
+"""A rate of which one prompt holds more than this share is a statement about these prompts."""
 
 
-def ratio(total: int, count: int) -> float | None:
-    """Divide two integers; None where the count is 0."""
-    return total / count if count else None
+class ShareSize(NamedTuple):
+    """The number of independent rows a share rests on."""
+
+    size: float
+    these_prompts: bool
+    """Whether prompts are taken as fixed."""
 
 
-def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
-    """Yield the estimate of every measure × editor × group of a panel."""
-    panel = bootstrap.panel
-    effects = bootstrap.design_effects
+def estimates(crossed: CrossedPanel, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
+    """Yield the estimate of every measure x editor x group of a panel."""
+    panel = crossed.panel
     for group in groups:
         mask = panel.axes.mask(group)
-        draws, pull = bootstrap.group(mask), effects.of(group, rules.confidence)
+        sums = crossed.of(group)
+        sure = crossed.uncertainty([sums], [1.0])
         for row, (editor, members) in enumerate(panel.rows()):
             for at, measure in enumerate(panel.measures):
                 total, count, applicable = (
@@ -43,14 +47,14 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
                 )
                 if applicable == 0:
                     continue
-                interval, method = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
+                interval, method = headline(crossed, group, sums, sure, row, at, rules.confidence)
                 yield Estimate(
                     measure=measure.name,
                     experiment=panel.experiment,
                     condition=measure.condition or panel.condition,
                     editor=editor,
                     group=group,
-                    value=ratio(total, count),
+                    value=measure.ratio(total, count),
                     low=interval[0] if interval else None,
                     high=interval[1] if interval else None,
                     n=count,
@@ -61,65 +65,89 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
 
 
 def headline(
-    bootstrap: Bootstrap,
-    draws: Draws,
-    pull: NDArray[np.float64],
+    crossed: CrossedPanel,
+    group: Mapping[str, str],
+    sums: GroupSums,
+    sure: Uncertainty,
     row: int,
     at: int,
-    total: int,
-    count: int,
     confidence: float,
 ) -> tuple[Interval | None, str]:
-    """Return the headline interval of a measure of an editor, and its method; `pull` is the group's design effect."""
-    name = bootstrap.panel.axes.cluster_name
-    measure = bootstrap.panel.measures[at]
-    if count == 0:
+    """Return the interval of one measure of one editor, and its method."""
+    name, measure = crossed.panel.axes.cluster_name, crossed.panel.measures[at]
+    if sums.count[row, at] == 0:
         return None, "none: no valid score"
-    if draws.clusters < 2:
+    if sums.faces[row, at] < 2:
         return None, f"none: one {name}"
-    if measure.is_share and total in (0, count):
-        # every draw repeats the 0 or 1: how alike rows are is what the other groups and rates show
-        alike = float(pull[row, at])
-        unknown = np.isclose(alike, count / draws.clusters * NormalDist().inv_cdf(0.5 + confidence / 2) ** 2)
-        how = f"wilson({name}s)" if unknown else "wilson(design effect of others)"
-        return wilson_interval(total / count, alike / count), how
-    if measure.name.kind == MeasureKind.SHIFT and abs(total) == count:
-        low, high = wilson(draws.clusters, draws.clusters, confidence) or (0.0, 1.0)
-        ends = (2 * low - 1, high) if total > 0 else (-high, 1 - 2 * low)  # what is not on this side may be opposed
-        return ends, f"wilson({name}s)"
-    if measure.name.kind == MeasureKind.SHIFT and total == 0 and draws.over_cells[row, at] <= NEGLIGIBLE:
-        high = (wilson(0, draws.clusters, confidence) or (0.0, 1.0))[1]  # nothing moved: either way so much may hide
-        return (-high, high), f"wilson({name}s)"
-    variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
-    if np.isnan(variance):
-        return None, "none: too few draws have a valid score"
-    if variance <= NEGLIGIBLE:
-        return None, "none: no variation to draw from"
-    value = total / count
+    value, variance = float(sums.value[row, at]), float(sure.variance[row, at])
+    units = f"{name} x prompt" if sums.prompts[row, at] > 1 else name
     if measure.is_share:
-        return wilson_interval(value, float(pull[row, at]) / count), method(bootstrap, at)
-    reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).half_width(confidence))
-    low, high = value - reach, value + reach
+        size = share_size(crossed, group, sums, sure, row, at, confidence)
+        return korn_graubard(value, size.size, confidence), f"korn-graubard({name if size.these_prompts else units})"
+    is_shift = measure.name.kind == MeasureKind.SHIFT
+    if variance <= NEGLIGIBLE and is_shift and value in (-1.0, 0.0, 1.0):
+        return _degenerate_shift(value, float(sums.faces[row, at]), confidence), f"korn-graubard({name})"
+    if not variance > NEGLIGIBLE:
+        return None, "none: nothing varies"
+    reach = float(Uncertainty(sure.variance[row, at], sure.freedom[row, at]).half_width(confidence))
+    low, high = _limits(measure)
+    return (max(value - reach, low), min(value + reach, high)), f"t({units})"
+
+
+def share_size(
+    crossed: CrossedPanel,
+    group: Mapping[str, str],
+    sums: GroupSums,
+    sure: Uncertainty,
+    row: int,
+    at: int,
+    confidence: float,
+) -> ShareSize:
+    """Return the effective size of a share.
+
+    A group in which the event always or never occurred has no variance of its own: it takes the design effect of all
+    groups of its factor or, where nothing varies at all, counts faces. With few events its size is at most that. With
+    few prompts and rare events, or one prompt that holds most of them, the variance over prompts is not known and
+    prompts are taken as fixed.
+    """
+    value, n = float(sums.value[row, at]), float(sums.count[row, at])
+    faces, prompts = float(sums.faces[row, at]), float(sums.prompts[row, at])
+    these = prompts > 1 and ((prompts < FEW_PROMPTS and value < RARE) or sums.top_prompt[row, at] > DOMINANT)
+    effect = _design_effect(crossed, group) if n * min(value, 1 - value) < FEW_EVENTS else None
+    borrowed = faces if value in (0.0, 1.0) else n
+    if effect is not None and effect[row, at] > 0:
+        borrowed = min(n, max(1.0, n / float(effect[row, at])))
+    if value in (0.0, 1.0):
+        return ShareSize(borrowed, these)
+    variance, freedom = (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
+    size = effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, confidence)
+    return ShareSize(min(size, borrowed), these)
+
+
+def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | None:
+    """Return the design effect of a group's shares from the pooled variance of its factor; None for everybody."""
+    if not group:
+        return None
+    levels = [crossed.panel.axes.levels[factor] for factor in group]
+    position = 0
+    for factor, codes in zip(group, levels, strict=True):
+        position = position * len(codes) + codes.index(group[factor])
+    return crossed.pooled(tuple(group)).design_effect(position)
+
+
+def _degenerate_shift(value: float, faces: float, confidence: float) -> Interval:
+    """Return the interval of a shift that is -1, 0 or 1 in every edit, with faces as the units."""
+    if value == 0:
+        high = korn_graubard(0.0, faces, confidence)[1]
+        return -high, high
+    low, high = korn_graubard(1.0, faces, confidence)
+    return (2 * low - 1, high) if value > 0 else (-high, 1 - 2 * low)
+
+
+def _limits(measure: RatioMeasure) -> Interval:
+    """Return the smallest and the largest value that a measure can have."""
+    if measure.bounds is not None:
+        return measure.bounds
     if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
-        low, high = max(low, SCALE[0]), min(high, SCALE[1])
-    if measure.name.kind == MeasureKind.SHIFT:
-        low, high = max(low, -1.0), min(high, 1.0)
-    return (low, high), method(bootstrap, at)
-
-
-def method(bootstrap: Bootstrap, at: int) -> str:
-    """Return the name of what was drawn for a measure, and how often."""
-    axes = bootstrap.panel.axes
-    crossed = len(axes.prompts) > 1 and not bootstrap.single_prompt[at]
-    return f"bootstrap({axes.cluster_name}{' x prompt' if crossed else ''}, {bootstrap.draws})"
-
-
-def shares(
-    panel: Panel, measure: RatioMeasure, members: list[int], levels: Mapping[str, NDArray[np.bool_]]
-) -> dict[str, float]:
-    """Return a measure at each level that has a valid score."""
-    values = {
-        level: ratio(panel.column_sum(measure.total, members, mask), panel.column_sum(measure.count, members, mask))
-        for level, mask in levels.items()
-    }
-    return {level: value for level, value in values.items() if value is not None}
+        return SCALE
+    return (-1.0, 1.0) if measure.name.kind == MeasureKind.SHIFT else (float("-inf"), float("inf"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,24 +96,25 @@ def add_score_measures(
 def add_shift_measure(
     ledger: MeasureTable,
     question: str,
-    value: Column,
+    judged: Sequence[Column],
     applies: Column,
     rates: Mapping[str, Rate],
-    rounded_up: Column | None = None,
 ) -> None:
     """Add the shift of a two-sided question: +1 above no change, -1 below, by the study's thresholds.
 
-    Scores halfway between two are rounded up, so judges who say 3 and 4 count as above and those who say 2 and 3 as no
-    change. Summed apart is what that adds: the shift less the shift with halves rounded down.
+    `judged` has each rater's scores. The code of an edit is the mean of its raters' codes: scores that are combined
+    and rounded first would make a shift out of nothing.
     """
-    above, below = _sides(question, value, rates)
-    valid = (value > 0).astype(np.int64)
+    raters = np.stack([value > 0 for value in judged]).sum(axis=0)
+    unit = int(np.lcm.reduce(np.arange(1, len(judged) + 1)))
+    part = np.divide(unit, raters, out=np.zeros(len(raters)), where=raters > 0).astype(np.int64)
+    sides = zip(*(_sides(question, value, rates) for value in judged), strict=True)
+    above, below = (np.sum(side, axis=0) * part * applies for side in sides)
+    valid = (raters > 0).astype(np.int64)
     names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
-    ledger.add(RatioMeasure(Measure.shift(question), *names), (above - below) * applies, valid * applies, applies)
-    ledger.columns |= {f"above.{question}": above * applies, f"below.{question}": below * applies}
-    if rounded_up is not None and rounded_up.any():
-        lower_above, lower_below = _sides(question, value - rounded_up, rates)
-        ledger.columns[f"rounding.{question}"] = (above - below - lower_above + lower_below) * applies
+    measure = RatioMeasure(Measure.shift(question), *names, unit=unit)
+    ledger.add(measure, above - below, valid * applies, applies)
+    ledger.columns |= {f"above.{question}": above, f"below.{question}": below}
 
 
 def _sides(question: str, value: Column, rates: Mapping[str, Rate]) -> tuple[Column, Column]:

@@ -1,7 +1,7 @@
-"""Edits laid out as the design has them, faces × prompts, in integer sums: what every estimate is made from.
+"""Edits summed by face and prompt: what every estimate is computed from.
 
 A measure is a ratio of two columns. Columns hold whole numbers, so sums are exact in floating point and every
-estimate, draw and relabelling is the same to the last bit whatever the order of rows, chunks or threads.
+estimate is the same to the last bit whatever the order of rows, chunks or threads.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ class RatioMeasure:
     """The column that counts what could have been valid; asked minus count is missing."""
     condition: str | None = None
     """Where it differs from the panel's own."""
+    unit: int = 1
+    """What one whole of the measure is in `total`: means of several judges and readings are sums of parts."""
+
+    bounds: tuple[float, float] | None = None
+    """The smallest and the largest possible value, where the name does not tell."""
+
+    def ratio(self, total: int, count: int) -> float | None:
+        """Return the measure of these sums; None where nothing is counted."""
+        return total / count / self.unit if count else None
 
     @property
     def is_rate(self) -> bool:
@@ -156,7 +165,6 @@ def build_panel(
         wide[at] = np.bincount(cell, weights=column, minlength=int(np.prod(shape))).reshape(shape)
     names = list(columns)
     cells = wide[[names.index(name) for name in used]]
-    # the largest sum a draw can make is one cell drawn every time
     largest = float(np.abs(cells).max(initial=0.0)) * len(axes.clusters) * len(axes.prompts)
     dtype = np.float32 if largest < EXACT_FLOAT32 else np.float64
     return Panel(

@@ -12,6 +12,7 @@ from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results.agreement import (
     Agreement,
     Coverage,
+    JudgeError,
     PerJudgeEstimate,
     PredictionPowered,
 )
@@ -78,6 +79,7 @@ class AnalysisParts:
     seeds: list[SeedSpread] = field(default_factory=list)
     mitigation: list[MitigationEffect] = field(default_factory=list)
     role_effects: list[RoleEffect] = field(default_factory=list)
+    judge_errors: list[JudgeError] = field(default_factory=list)
     powered: list[PredictionPowered] = field(default_factory=list)
     multiverse: list[Multiverse] = field(default_factory=list)
     measured: list[InstrumentResults] = field(default_factory=list)

@@ -35,6 +35,9 @@ class AnalysisRules:
     """Level of every interval."""
     tolerance: float = TOLERANCE
     """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
+    reliability: float = 0.40
+    """The lower limit of the judges' agreement (Krippendorff's alpha of the counted outcome) that a finding clear to
+    the judges needs: the lower end of "moderate" (Landis and Koch 1977)."""
     margin: float | None = None
     """The difference up to which groups count as even; None where nothing is called so."""
     mitigation_cases: str = ""
@@ -69,6 +72,7 @@ class AnalysisRules:
             "seed": self.seed,
             "confidence": self.confidence,
             "tolerance": self.tolerance,
+            "reliability": self.reliability,
             **({} if self.margin is None else {"margin": self.margin}),
             "mitigation_cases": self.mitigation_cases,
         }

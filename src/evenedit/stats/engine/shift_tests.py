@@ -1,30 +1,24 @@
-"""The tests that findings rest on: every share against what it would be if nothing were wrong."""
+"""Tests over everybody: a shift against 0, a one-sided rate against a tolerance, a choice of two against one half."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
-from evenedit.results.finding import ALPHA
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.estimates import NEGLIGIBLE, headline
+from evenedit.results.results import GapTest
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import headline, share_size
 from evenedit.stats.engine.panel import Panel, RatioMeasure
-from evenedit.stats.engine.permutation import TestedGap
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Uncertainty
+from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, share_p
 
 EVEN = 0.5
 """The share of an answer that is as likely as its opposite."""
-ENUMERATED = 14
-"""Up to so many faces that moved, every way in which they could have moved is counted."""
 AGAINST_EVEN: tuple[str, ...] = ("followed", "prefers_mitigated")
 """Shares that are held against one half."""
 
@@ -43,19 +37,16 @@ class ShiftTest:
     limit: float
     """0 for a shift, the study's tolerance for a share that cannot cancel out, one half for a choice of two."""
     p: float | None
-    """Not adjusted; None where the design gives none. One-sided against a tolerance, two-sided elsewhere.
-
-    Of a two-sided shift the larger of two: as scored, and with scores halfway between two rounded to either side.
-    """
-    p_faces: float | None
-    """The same over faces alone, the prompts taken as they are."""
+    """Not adjusted; None where nothing varies."""
     n: int
     missing: int
     faces: int
     prompts: int
-    above: int = 0
-    below: int = 0
-    """Of a two-sided shift: edits above no change, and below."""
+    above: float = 0.0
+    below: float = 0.0
+    """Of a two-sided shift: the share of answers above no change, and below."""
+    these_prompts: bool = False
+    """Whether the interval takes the prompts as fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +55,17 @@ class PanelTests:
 
     rater: str
     panel: Panel
-    gaps: tuple[TestedGap, ...]
+    crossed: CrossedPanel
+    gaps: tuple[GapTest, ...]
     shares: tuple[ShiftTest, ...]
 
 
-def compute_shift_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShiftTest]:
+def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[ShiftTest]:
     """Yield the test of every shift, one-sided share and choice of two of a panel, for every editor."""
-    panel = bootstrap.panel
+    panel = crossed.panel
     all_clusters = panel.axes.mask({})
-    draws, pull = bootstrap.group(all_clusters), bootstrap.design_effects.of({}, rules.confidence)
-    over_faces = Uncertainty(draws.over_faces, np.full_like(draws.over_faces, draws.freedom))
+    sums = crossed.all_faces
+    sure = crossed.uncertainty([sums], [1.0])
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
@@ -84,38 +76,44 @@ def compute_shift_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[
         if panel.condition == ConditionKind.FLOOR and measure.name.name in WANTED_OF_NOTHING:
             continue
         for row, editor in enumerate(panel.editors):
-            total, count, applicable = (
-                panel.column_sum(c, [row], all_clusters) for c in (measure.total, measure.count, measure.applicable)
-            )
+            count, applicable = (panel.column_sum(c, [row], all_clusters) for c in (measure.count, measure.applicable))
             if count == 0:
                 continue
-            interval, _ = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
+            interval, _ = headline(crossed, {}, sums, sure, row, at, rules.confidence)
             question = measure.name.name
             two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
+            above, below = (
+                (
+                    panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit
+                    if two_sided
+                    else 0.0
+                )
+                for side in ("above", "below")
+            )
+            size = share_size(crossed, {}, sums, sure, row, at, rules.confidence) if measure.is_share else None
+            value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
+            if size is not None:
+                p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
+            else:
+                p = _p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
                 condition=panel.condition,
                 editor=editor,
-                value=total / count,
+                value=value,
                 low=interval[0] if interval else None,
                 high=interval[1] if interval else None,
                 limit=limit,
-                p=_p(bootstrap, draws.uncertainty, row, at, limit),
-                p_faces=_p(bootstrap, over_faces, row, at, limit),
+                p=p,
                 n=count,
                 missing=applicable - count,
-                faces=int((panel.sums[measure.count][row] > 0).sum()),
-                prompts=_prompts(panel, measure, row),
-                above=panel.column_sum(f"above.{question}", [row], all_clusters) if two_sided else 0,
-                below=panel.column_sum(f"below.{question}", [row], all_clusters) if two_sided else 0,
+                faces=faces,
+                prompts=int(sums.prompts[row, at]),
+                above=above,
+                below=below,
+                these_prompts=size is not None and size.these_prompts,
             )
-
-
-def _prompts(panel: Panel, measure: RatioMeasure, editor: int) -> int:
-    """Return how many prompts a measure of one editor was answered on."""
-    counted = panel.cells[:, :, editor, panel.columns.index(measure.count)].sum(axis=0)
-    return int((counted > 0).sum())
 
 
 def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | None:
@@ -128,53 +126,13 @@ def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | N
     return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in ONE_SIDED else None
 
 
-def _p(bootstrap: Bootstrap, sure: Uncertainty, row: int, at: int, limit: float) -> float | None:
-    """Return p of the distance from the limit; None without variance."""
-    panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
-    total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
-    moved, n = int(total.sum()), int(count.sum())
-    faces = int((count > 0).sum())
-    if faces < 2:
+def _p(value: float, sure: Uncertainty, faces: int) -> float | None:
+    """Return p of a shift against 0; of one that is the same in every edit, from the faces' common direction."""
+    if faces < 2 or np.isnan(sure.variance):
         return None
-    if not measure.is_share:
-        if not moved:
-            return 1.0
-        if abs(moved) == n:
-            return min(1.0, 2 * 0.5**faces)
-    elif moved == 0:
-        return 1.0 if limit < EVEN else min(1.0, 2 * 0.5**faces)
-    elif moved == n:
-        return min(1.0, (2 if limit == EVEN else 1) * limit**faces)
-    variance, freedom = (float(x[row, at]) for x in (sure.variance, sure.freedom))
-    if not variance > NEGLIGIBLE:  # or not known
-        return None
-    value = moved / n
-    if not measure.is_share:
-        rounding = panel.sums.get(f"rounding.{measure.name.name}")
-        added = 0.0 if rounding is None else float(rounding[row].sum()) / n / 2
-        least = max(0.0, min(np.sign(value) * (value - added), abs(value)))
-        p = float(2 * stdtr(freedom, -least / np.sqrt(variance)))
-        return max(p, sign_flip_p(total))
-    # as the interval of a share has it: the variance at the limit, with as many independent rows
-    t = (value - limit) / np.sqrt(variance * limit * (1 - limit) / (value * (1 - value)))
-    return float(2 * stdtr(freedom, -abs(t))) if limit == EVEN else float(stdtr(freedom, -t))
-
-
-def sign_flip_p(moves: NDArray[np.int64]) -> float:
-    """Return the exact sign-flip p of the faces' moves; 0 with many faces.
-
-    With few faces that moved, a t-test takes a row of equal moves for more than it is.
-    """
-    moved = moves[moves != 0]
-    if len(moved) > ENUMERATED:
-        return 0.0
-    signs = np.array(list(product((1, -1), repeat=len(moved))), dtype=np.int64)
-    return float((np.abs(signs @ moved) >= abs(int(moved.sum()))).mean())
-
-
-def testable(t: ShiftTest) -> bool:
-    """Return whether a two-sided shift of so many faces can have p < 0.05, if all moved to one side."""
-    return t.p is not None and 2 * EVEN**t.faces < ALPHA
+    if sure.variance > NEGLIGIBLE:
+        return float(sure.p(value))
+    return min(1.0, 2 * EVEN**faces) if value else None
 
 
 def find_measure(panel: Panel, name: str) -> RatioMeasure | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from evenedit.core.records import Estimate
 from evenedit.protocol import DEFAULT_RATES
@@ -10,10 +10,10 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, FindingLevel
-from evenedit.results.words import count, listed
-from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
-from evenedit.stats.engine.shift_tests import ShiftTest, testable
-from evenedit.stats.findings.graded_gaps import GradedGap
+from evenedit.results.words import count, listed, percent
+from evenedit.stats.engine.estimates import DOMINANT
+from evenedit.stats.engine.shift_tests import ShiftTest
+from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.robustness.leave_one_out import influential_faces
 
 MOST_NAMED = 6
@@ -22,20 +22,39 @@ SHIFTED: Mapping[str, str] = {name: DEFAULT_RATES[name].question for name in ONE
 """By one-sided shift, the question that it is a rate of."""
 
 
-def prompt_scope_clause(prompts: int) -> tuple[str, ...]:
-    """Return the caveat that a finding only holds for its few prompts."""
+def prompt_scope_clause(prompts: int, these_prompts: bool) -> tuple[str, ...]:
+    """Return the caveat that a finding only holds for its prompts."""
     if prompts < 2:
         return ("It was read on one prompt, so it says nothing about others.",)
     if prompts < FEWEST_PROMPTS:
-        return (f"It was read on {prompts} prompts: too few to say anything about other prompts.",)
+        return (f"It was read on {prompts} prompts: too few to say much about other prompts.",)
+    if these_prompts:
+        return ("Its interval is for these prompts: how the rate varies over other prompts cannot be told from them.",)
     return ()
 
 
-def too_few_faces_clause(t: ShiftTest) -> tuple[str, ...]:
-    """Return the caveat that there are too few portraits for a test of a shift."""
-    if t.measure.name not in TWO_SIDED or t.value == 0 or testable(t):
+def people_clause(reason: str) -> str:
+    """Return the caveat that people rated too little."""
+    return f"People's ratings are too few to check this: {reason}."
+
+
+def unread_clause(
+    estimates: Iterable[Estimate], measure: Measure, editor: str, factor: str | None, most: float
+) -> tuple[str, ...]:
+    """Return the caveat on an instrument that could not read a large share of some group's edits."""
+    rate = measure.to(MeasureKind.RATE) if measure.kind == MeasureKind.GAP else measure
+    worst = max(
+        (
+            e.missing / (e.n + e.missing)
+            for e in estimates
+            if (e.measure, e.editor) == (rate, editor) and e.n + e.missing and len(e.group) <= 1
+            and (factor is None or set(e.group) <= {factor})
+        ),
+        default=0.0,
+    )  # fmt: skip
+    if worst <= most:
         return ()
-    return (f"No test can tell it from chance: it was read on {count(t.faces, 'portrait')}.",)
+    return (f"The instrument could not read up to {percent(worst)} of the edits of a group.",)
 
 
 def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
@@ -56,26 +75,27 @@ def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)
 
 
-def missing_scores_clause(rater: str, ends: Sequence[Estimate]) -> tuple[str, ...]:
-    """Return the caveat on edits without a score in both groups of a gap, the disadvantaged group first."""
-    if not any(e.missing for e in ends):
-        return ()
-    one, other = (f"{e.missing:,} of {e.n + e.missing:,}" for e in ends)
+def missing_scores_clause(rater: str, groups: Sequence[Estimate]) -> tuple[str, ...]:
+    """Return the caveat on edits of a group without a score."""
     what = "score" if rater == ENSEMBLE else "measurement"
-    return (f"Without a {what} are {one} edits of this group and {other} of the one it is compared with.",)
-
-
-def prompt_generality_clause(g: GradedGap) -> tuple[str, ...]:
-    """Return the caveat that a gap only holds for these prompts, where prompts differ too much."""
-    if not g.only_these or g.test.p_prompts is None:
-        return ()
-    return (
-        "Prompts treat the groups differently, so others may not show it: p, not adjusted, is "
-        f"{g.test.p:.2g} for these {g.prompts} prompts and {g.test.p_prompts:.2g} for prompts like these.",
+    return tuple(
+        f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing
     )
 
 
-def influence_clause(g: GradedGap, worse: str) -> tuple[str, ...]:
+def one_prompt_clause(g: GapEvidence, level: str) -> tuple[str, ...]:
+    """Return the caveat on one prompt that holds more than half of a group's events."""
+    crossed, test = g.evidence.crossed, g.test
+    names = [m.name for m in crossed.panel.measures]
+    at = names.index(Measure(test.measure).to(MeasureKind.RATE))
+    sums = crossed.of({test.factor: level})
+    row = crossed.panel.editors.index(test.editor or "")
+    if g.prompts < 2 or sums.top_prompt[row, at] <= DOMINANT:
+        return ()
+    return (f"One prompt holds {percent(float(sums.top_prompt[row, at]))} of this group's events.",)
+
+
+def influence_clause(g: GapEvidence, worse: str) -> tuple[str, ...]:
     """Return the caveat on a few faces of the disadvantaged group that carry a gap."""
     t = g.test
     few = influential_faces(g.evidence.panel, t, worse) if Measure(t.measure).name != "edit_success" else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +21,20 @@ def contributions(
     panel: Panel,
     measure: RatioMeasure,
     editor: str,
-    ends: tuple[Mapping[str, str], ...],
+    groups: Sequence[tuple[Mapping[str, str], float]],
     confidence: float,
 ) -> Iterator[Contribution]:
-    """Yield the parts of a shift over everybody (one end, {}), or of a gap: the first end minus the second."""
+    """Yield the parts of a weighted sum of the measure over groups: everybody, or one group against others."""
     row = panel.editors.index(editor)
     total, count = (
         panel.cells[:, :, row, panel.columns.index(c)].astype(np.float64) for c in (measure.total, measure.count)
     )
-    masks = [panel.axes.mask(end) for end in ends]
-    sizes = [float(count[mask].sum()) for mask in masks]
+    masks = [panel.axes.mask(group) for group, _ in groups]
+    sizes = [float(count[mask].sum()) * measure.unit for mask in masks]
     if not all(sizes):
         return
     # what each face and prompt adds to the value
-    parts = [sign * total[mask] / size for sign, mask, size in zip((1, -1), masks, sizes, strict=False)]
+    parts = [weight * total[mask] / size for (_, weight), mask, size in zip(groups, masks, sizes, strict=True)]
     valid = [count[mask] for mask in masks]
     value = float(sum(part.sum() for part in parts))
     if not value:

@@ -20,7 +20,7 @@ from evenedit.results.words import count, factor_noun, listed, plural
 SMALLEST = 3
 """Portraits a group needs before it is compared: of one or two, a face cannot be told from its group."""
 ARRANGEMENTS = 40
-"""Ways to share out the labels that a comparison needs: with fewer, chance alone gives any gap with p above 0.05."""
+"""Distinct permutations of the labels that a comparison needs: with fewer, any gap is within chance."""
 _finding = partial(finding_in_words, "design", condition=ConditionKind.BASELINE.value)
 
 
@@ -81,8 +81,8 @@ def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Fin
         text = (
             f"This sample cannot compare {plural(factor)}: "
             f"{'its one portrait is' if faces == 1 else f'its {faces:,} portraits are'} labelled {listed(names)}. "
-            f"A comparison needs two groups of at least {SMALLEST} portraits, and {ARRANGEMENTS} ways to share out "
-            "their labels."
+            f"A comparison needs two groups of at least {SMALLEST} portraits and at least {ARRANGEMENTS} distinct "
+            "label permutations."
         )
         yield _finding("cannot_tell", text, factor=factor.name, n=n, faces=faces)
         return

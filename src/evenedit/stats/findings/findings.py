@@ -1,54 +1,60 @@
-"""From tests to findings: what each is called, how certain it is, and the cases that show it."""
+"""From tests to findings: what each is called, how certain it is, who saw it, and the cases that show it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from evenedit.core.hashing import digest
-from evenedit.core.records import ConditionKind, Estimate, Experiment
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
+    AVERAGE,
+    EFFECT_LEVELS,
     ENSEMBLE,
     NO_CHANGE,
     Contribution,
     Finding,
     FindingLevel,
+    Reliability,
     finding_in_words,
     within,
 )
-from evenedit.results.results import Contrast, GapTest, PredictionPowered
-from evenedit.stats.disparity.mitigation_effects import TestedEffect
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.results.results import GapTest, GroupDifference
+from evenedit.results.words import factor_noun
+from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure, testable
+from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import (
     excluded_edits_clause,
     influence_clause,
     missing_scores_clause,
-    prompt_generality_clause,
+    one_prompt_clause,
+    people_clause,
     prompt_scope_clause,
-    too_few_faces_clause,
+    unread_clause,
 )
 from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
-from evenedit.stats.findings.families import WEIGHTS, shift_p_value, stereotype_tests, weighted_holm
-from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
+from evenedit.stats.findings.gaps import GapEvidence, gap_places
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 from evenedit.stats.findings.representative_cases import CaseFinder
-from evenedit.stats.findings.stereotype import stereotype_findings
+from evenedit.stats.findings.stereotype import stereotype_findings, stereotype_tests
+from evenedit.stats.robustness.null_pairs import FalseCalls, FalseDifference
+
+UNREAD = 0.20
+"""An instrument that could not read more than this share of a group's edits shows at most something suggestive."""
+REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +67,30 @@ class FindingInputs:
     evidence: Sequence[PanelTests]
     parts: AnalysisParts
     """The analysis without its findings."""
-    mitigation: Sequence[TestedEffect] = ()
-    """The effects of the feature prompt with what they were compared with."""
+    reliability: Mapping[tuple[str, str], Reliability] = field(default_factory=dict)
+    """The judges' agreement by measure and editor."""
+    people: PeopleTests | None = None
+    false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
+    """What raters report on null pairs."""
 
 
 def add_findings(inputs: FindingInputs) -> None:
-    """Add the findings to the analysis, worst first, and the grade of each gap to its test."""
+    """Add the findings to the analysis, worst first, and the level of each gap to its test."""
     builder = FindingBuilder(inputs)
     findings = [replace(f, id=_id(f)) for f in builder.findings()]
     parts = inputs.parts
-    grades = {g.key: g for g in builder.gaps}
-    parts.tests = [_with_grade(t, grades.get(t.key(ENSEMBLE))) for t in parts.tests]
-    parts.measured = [
-        replace(m, tests=tuple(_with_grade(t, grades.get(t.key(m.rater))) for t in m.tests)) for m in parts.measured
-    ]
+    levels = {g.key: builder.graded(g) for g in builder.gaps}
+    parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
+    parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
     parts.findings = ordered(findings, parts.editors)
     parts.contributions = list(builder.contributions(parts.findings))
-    parts.counts |= {f"tests.{kind}": len(tests) for kind, tests in builder.families.items() if tests}
-
-
-def _with_grade(test: GapTest, gap: GradedGap | None) -> GapTest:
-    return test if gap is None else replace(test, p_adjusted=gap.p, level=gap.grade)
+    parts.counts["tests"] = sum(a.p is not None for a in builder.adjusted.values())
 
 
 def _id(f: Finding) -> str:
     """Return an identifier from the subject of the finding, independent of its numbers and text."""
     coordinates = [f.kind, f.experiment, f.condition, f.editor, f.measure, f.rater, f.factor]
-    # which groups stand at the ends of a gap is a result, so they are no part of its name
+    # which groups differ is a result, so they are no part of its name
     return digest([*coordinates, f.text if f.kind in ("design", "judge", "people") else None])[:10]
 
 
@@ -99,124 +102,167 @@ class FindingBuilder:
         self.rules, self.parts = inputs.rules, inputs.parts
         self.factors = {f.name: f for f in inputs.table.factors}
         self.cases = CaseFinder(inputs.scores, inputs.rules)
-        self._powered = {_where(p.measure, p.editor, p.group): p for p in self.parts.powered if p.low is not None}
-        self.contrasts: list[Contrast] = [
-            *(self._corrected(c) for c in self.parts.contrasts),
-            *(c for m in self.parts.measured for c in m.contrasts),
-        ]
-        self._by_factor: dict[tuple[object, ...], list[Contrast]] = {}
-        for c in self.contrasts:
-            for factor in c.group:
-                self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
+        self._judges = len([r for r in inputs.table.of_kind(Kind.VLM) if (inputs.table.values[r] > 0).any()])
         self._estimates = {_place(e): e for e in _all_estimates(self.parts)}
         shares = [(one, t) for one in inputs.evidence for t in one.shares]
+        self._shares = [(one, t) for one, t in shares if t.experiment == Experiment.DIAGNOSIS]
         self._mitigation = MitigationFindings(
             self.rules,
             self.parts,
             self.cases,
-            [t for t in inputs.mitigation if len(t.null)],
             [t for _, t in shares if t.experiment == Experiment.MITIGATION],
         )
         self._choices = list(stereotype_tests([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
-        self.families: dict[str, Sequence[object]] = {
-            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (shift_p_value(t) or 0) < 1],
-            "gap": [g for one in inputs.evidence for g in one.gaps if g.test.editor is not None and g.can_reject],
-            "mitigation": self._mitigation.tests,
-            "stereotype": self._choices,
-        }
-        present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
-        self.weights = {kind: weight / sum(present.values()) for kind, weight in present.items()}
-        self.gaps = grade_gaps(inputs.evidence, self.contrasts, self.weights.get("gap", 1.0), self.rules)
-        self._panels: dict[tuple[str, str, str], PanelTests] = {
-            (one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence
-        }
+        cannot = untestable_factors(inputs.table)
+        self.gaps = [
+            self._gap_evidence(one, test)
+            for one in inputs.evidence
+            for test in one.gaps
+            if test.editor is not None and test.factor not in cannot
+        ]
+        assert len({g.key for g in self.gaps}) == len(self.gaps), "two gap tests have the same key"
+        self._panels = {(one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence}
+        family: dict[Hashable, float | None] = {}
+        for one, t in self._shares:
+            people = self._people_on(one.rater, t)
+            family[_share_key(one.rater, t)] = t.p if people is None else people.p
+        family |= {g.key: g.p for g in self.gaps}
+        family |= self._mitigation.tests
+        family |= {("stereotype", t.editor): p for t, _, p in self._choices}
+        self.adjusted: dict[Hashable, Adjusted] = adjust(family)
 
-    def _corrected(self, c: Contrast) -> Contrast:
-        """Return the contrast of judges and people combined where people rated enough, else the judges'."""
-        p = self._people_on(c)
-        return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
+    # -- evidence -----------------------------------------------------------------------------------------------
 
-    def _people_on(self, c: Contrast | None) -> PredictionPowered | None:
-        """Return the prediction-powered estimate of a contrast; None where people rated too little."""
-        if c is None or not _diagnosed(c.experiment, c.condition):
+    def _people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+        """Return the test corrected by people's ratings; None where they rated too little."""
+        test = self._any_people_on(rater, t)
+        return test if test is not None and test.enough else None
+
+    def _any_people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+        if rater != ENSEMBLE or self.inputs.people is None or not _diagnosed(t.experiment, t.condition):
             return None
-        p = self._powered.get(_where(c.measure.replace("rate.", "contrast.", 1), c.editor, c.group))
-        return p if p is not None and p.value is not None else None
+        return self.inputs.people.shift(t.measure, t.editor)
 
-    def _with_people(self, f: Finding) -> Finding:
-        """Return the finding with the value of judges and people combined, where people rated enough."""
-        group = {} if f.factor is None else {f.factor: "*"}
-        p = self._powered.get(_where(f.measure or "", f.editor, group)) if f.rater == ENSEMBLE else None
-        if p is None or p.value is None or p.low is None or p.high is None or not _diagnosed(f.experiment, f.condition):
-            return f
-        text = f"{f.text} {sentences.with_people(p, Measure(p.measure), f.value or 0.0, self.rules.confidence)}"
-        with_judges = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, text=text)
-        return replace(with_judges, value=p.value, low=p.low, high=p.high)
+    def _sight(self, rater: str, measure: Measure, editor: str, factor: str | None) -> Sight:
+        """Return who saw an outcome without people, and the highest level that allows."""
+        if measure.name == REFUSED:
+            return Sight("outcome", "clear")
+        calls = self.inputs.false_calls.get(rater)
+        if rater != ENSEMBLE:
+            if calls is None or not calls.validates(measure, factor):
+                why = "not checked on null pairs" if calls is None else "not accurate enough on null pairs"
+                return Sight("instrument", "suggestive", None, (f"The instrument was {why}.",))
+            unread = unread_clause(self._estimates.values(), measure, editor, factor, UNREAD)
+            return Sight("instrument", "suggestive" if unread else "clear", None, unread)
+        counted = measure.to(MeasureKind.RATE) if factor is not None else measure
+        reliability = self.inputs.reliability.get((counted, editor)) or self.inputs.reliability.get(
+            (measure.to(MeasureKind.RATE), editor)
+        )
+        return judges_sight(self._judges, reliability, self.rules.reliability, is_gap=factor is not None)
+
+    def _gap_evidence(self, one: PanelTests, test: GapTest) -> GapEvidence:
+        assert test.editor is not None
+        measure = Measure(test.measure)
+        faces, prompts = gap_places(one, test)
+        sight = self._sight(one.rater, measure, test.editor, test.factor)
+        people = None
+        if one.rater == ENSEMBLE and self.inputs.people is not None and _diagnosed(test.experiment, test.condition):
+            people = self.inputs.people.gap(measure.to(MeasureKind.RATE), test.editor, test.factor)
+        if people is not None and people.enough:
+            sight = Sight("people", "clear", sight.reliability)
+        elif people is not None:
+            sight = replace(sight, caveats=(*sight.caveats, people_clause(people.reason)))
+        gap = GapEvidence(one, test, people if people is not None and people.enough else None, sight, faces, prompts)
+        false = self._false_difference(gap)
+        if false is not None and false.p is not None and false.p < ALPHA:
+            return replace(gap, sight=replace(sight, highest="suggestive"), false_calls=false)
+        return replace(gap, false_calls=false)
+
+    def _false_difference(self, gap: GapEvidence) -> FalseDifference | None:
+        """Return the judges' difference of false calls for the group that a gap names; None where people decide."""
+        calls = self.inputs.false_calls.get(ENSEMBLE)
+        named = gap.named()
+        if calls is None or not named or gap.evidence.rater != ENSEMBLE or gap.people is not None:
+            return None
+        rate = Measure(gap.test.measure).to(MeasureKind.RATE)
+        return calls.difference(rate, gap.test.factor, named[0].level)
+
+    def graded(self, g: GapEvidence) -> GapTest:
+        """Return a gap's test with its adjusted p and level."""
+        test = self.adjusted.get(g.key, NOT_TESTED)
+        return replace(
+            g.test,
+            p_adjusted=test.p_adjusted,
+            q=test.q,
+            level=self._gap_level(g) or "none",
+            evidence=g.sight.evidence,
+        )
+
+    def _gap_level(self, g: GapEvidence) -> FindingLevel | None:
+        test = self.adjusted.get(g.key, NOT_TESTED)
+        if not g.sight.is_chance and test.p is None:
+            return None
+        return g.sight.level(test, can_be_clear=g.can_be_clear(len(self.gaps)))
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings, unordered."""
-        yield from self._shifts()
-        yield from self._gaps()
-        yield from self._mitigation.findings(self.weights.get("mitigation", 1.0))
-        weight = self.weights.get("stereotype", 1.0)
-        yield from stereotype_findings(self._choices, self.cases, weight, self.rules.confidence)
+        yield from self._shift_findings()
+        yield from self._gap_findings()
+        yield from self._mitigation.findings(self.adjusted, self._judges)
+        yield from stereotype_findings(self._choices, self.cases, self.adjusted, self.rules.confidence, self._judges)
         yield from rater_findings(self.parts)
         yield from design_findings(self.inputs.table)
 
     # -- shifts -------------------------------------------------------------------------------------------------
 
-    def _shifts(self) -> Iterator[Finding]:
-        tests = [(one, t) for one in self.inputs.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        over_faces = weighted_holm([shift_p_value(t) for _, t in tests], self.weights.get("shift", 1.0))
-        # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
-        over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
-        adjusted = [
-            None if t.p is None or p is None else max(p, next(over_both) if t.measure.name in TWO_SIDED else t.p)
-            for p, (_, t) in zip(over_faces, tests, strict=True)
-        ]
-        for (one, t), p in zip(tests, adjusted, strict=True):
-            if t.measure.name in TWO_SIDED:
-                yield self._two_sided(one.rater, t, p)
-            elif t.value > 0:
-                yield self._one_sided(one.rater, t, p)
+    def _shift_findings(self) -> Iterator[Finding]:
+        for one, t in self._shares:
+            if t.measure.name in TWO_SIDED or t.value > 0:
+                yield self._shift(one.rater, t)
 
-    def _two_sided(self, rater: str, t: ShiftTest, p: float | None) -> Finding:
+    def _shift(self, rater: str, t: ShiftTest) -> Finding:
+        people = self._people_on(rater, t)
+        sight = self._sight(rater, t.measure, t.editor, None)
+        caveats = sight.caveats
+        if people is not None:
+            sight, caveats = Sight("people", "clear", sight.reliability), ()
+        test = self.adjusted[_share_key(rater, t)]
+        if sight.is_chance:
+            text = sentences.no_better_than_chance(
+                [t.measure.name], sight.reliability, self._judges, t.condition, sentences.subject(t.measure)
+            )
+            return self._in_words(rater, t, test, sight, text)
+        two_sided = t.measure.name in TWO_SIDED
+        false = None if people is not None or two_sided else self._false_rate(rater, t)
+        value, low, high = (t.value, t.low, t.high) if people is None else (people.value, people.low, people.high)
+        margin = self.rules.margin if within(low, high, self.rules.margin) else None
+        limit = t.limit + (false or 0.0)
+        beyond = low is not None and high is not None and (not low <= 0 <= high if two_sided else low > limit)
         level: FindingLevel = "observed"
-        ends = self._ends(rater, t)
-        margin = self.rules.margin if all(within(low, high, self.rules.margin) for low, high in ends) else None
-        only_seen = t.value != 0 and margin is None and not testable(t)
-        if t.p is not None and t.p < ALPHA:
-            held = all(((low if t.value > 0 else -(high or 0.0)) or 0.0) > 0 for low, high in ends[1:])
-            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
-        elif not only_seen and any(
-            low is None or high is None or max(-low, high) > self.rules.tolerance for low, high in ends
+        if beyond:
+            level = sight.level(test, can_be_clear=t.prompts > 1) or "observed"
+        elif (
+            two_sided
+            and margin is None
+            and low is not None
+            and high is not None
+            and max(-low, high) > self.rules.tolerance
         ):
             level = "cannot_tell"
-        has_shift = only_seen or level in ("clear", "suggestive")
-        if margin is not None and not has_shift:
-            level = "observed"
-        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, has_shift, margin)
-        return self._share(rater, t, p, level, text, no_cases=not has_shift)
-
-    def _ends(self, rater: str, t: ShiftTest) -> list[tuple[float | None, float | None]]:
-        """Return the interval of a share, and that of judges and people combined where people rated enough."""
-        p = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
-        also = p is not None and p.value is not None and _diagnosed(t.experiment, t.condition)
-        return [(t.low, t.high), *([(p.low, p.high)] if p is not None and also else [])]
-
-    def _one_sided(self, rater: str, t: ShiftTest, p: float | None) -> Finding:
-        level: FindingLevel = "observed"
-        if t.low is not None and t.low > t.limit and t.p is not None:
-            held = all(low is not None and low > t.limit for low, _ in self._ends(rater, t)[1:])
-            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
-        text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
-        return self._share(rater, t, p, level, text, no_cases=False)
-
-    def _share(
-        self, rater: str, t: ShiftTest, p: float | None, level: FindingLevel, text: str, *, no_cases: bool
-    ) -> Finding:
+        has_shift = level in EFFECT_LEVELS
+        reported = replace(t, value=value, low=low, high=high)
+        if two_sided:
+            text = sentences.two_sided_shift(reported, rater, self.rules.confidence, has_shift, margin, people)
+        else:
+            text = sentences.one_sided_shift(reported, rater, self.rules.confidence, people, false)
+        if people is not None:
+            text = f"{text} {sentences.judges_alone(people, t.measure)}"
+        else:
+            text += noise_clause(self.parts.noise, rater, t, self.rules.confidence)
+            any_people = self._any_people_on(rater, t)
+            caveats += () if any_people is None else (people_clause(any_people.reason),)
         where = {"experiment": t.experiment, "condition": t.condition}
-        cases = () if no_cases else self.cases.cases(t.measure, rater, t.editor, {}, value=t.value, **where)
+        show_cases = has_shift or (not two_sided and level == "observed")
         finding = Finding(
             kind="shift",
             level=level,
@@ -226,190 +272,242 @@ class FindingBuilder:
             measure=t.measure,
             rater=rater,
             factor=None,
-            group=None if no_cases else {},
+            group={} if show_cases else None,
             against=NO_CHANGE,
-            value=t.value,
-            low=t.low,
-            high=t.high,
-            p=p,
-            p_raw=t.p,
+            value=value,
+            low=low,
+            high=high,
+            p=test.p_adjusted,
+            p_raw=test.p,
             n=t.n,
             faces=t.faces,
-            text=text + noise_clause(self.parts.noise, rater, t, self.rules.confidence),
-            cases=cases,
+            text=sentences.opening(rater) + text,
+            cases=self.cases.cases(t.measure, rater, t.editor, {}, value=value, **where) if show_cases else (),
             caveats=(
-                *prompt_scope_clause(t.prompts),
-                *too_few_faces_clause(t),
+                *caveats,
+                *prompt_scope_clause(t.prompts, t.these_prompts),
                 *excluded_edits_clause(t, self.inputs.table),
                 *shift_in_languages(self.parts.estimates, rater, t, self.rules.confidence),
             ),
+            evidence=sight.evidence,
+            reliability=sight.reliability,
+            q=test.q,
+            estimand=sentences.estimand(sight.evidence, rater, self._judges, t.prompts, t.these_prompts),
         )
-        return self._with_people(finding)
+        return finding if people is None else replace(finding, judge_value=t.value, judge_low=t.low, judge_high=t.high)
+
+    def _false_rate(self, rater: str, t: ShiftTest) -> float | None:
+        """Return the share of false calls on null pairs, which is taken off before a rate is called too large."""
+        calls = self.inputs.false_calls.get(rater)
+        e = None if calls is None else calls.rate(t.measure) or calls.rate(t.measure.to(MeasureKind.RATE))
+        return None if e is None else e.value
+
+    def _in_words(self, rater: str, t: ShiftTest, test: Adjusted, sight: Sight, text: str) -> Finding:
+        """Return the finding that nothing can be said of an outcome."""
+        return replace(
+            finding_in_words(
+                "shift",
+                "cannot_tell",
+                text,
+                experiment=t.experiment,
+                condition=t.condition,
+                editor=t.editor,
+                rater=rater,
+                n=t.n,
+                faces=t.faces,
+            ),
+            measure=t.measure,
+            p_raw=test.p,
+            evidence=sight.evidence,
+            reliability=sight.reliability,
+        )
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
-    def _gaps(self) -> Iterator[Finding]:
-        cannot = untestable_factors(self.inputs.table)
+    def _gap_findings(self) -> Iterator[Finding]:
+        rest: dict[tuple[str, str, str, str], list[GapEvidence]] = {}
+        chance: dict[tuple[str, str, str, str], list[GapEvidence]] = {}
         for g in self.gaps:
-            if g.grade != "none" and g.test.factor not in cannot:
-                yield self._gap(g)
-        rest: dict[tuple[str, str, str, str], list[GradedGap]] = {}
-        never: dict[tuple[str, str, str, str], list[GradedGap]] = {}
-        for g in self.gaps:
-            if g.grade == "none" and g.comparable and g.test.factor not in cannot:
-                assert g.test.editor is not None
-                key = g.evidence.rater, g.evidence.panel.condition, g.test.editor, g.test.factor
-                (rest if g.test.value > 0 else never).setdefault(key, []).append(g)
+            assert g.test.editor is not None
+            level = self._gap_level(g)
+            key = g.evidence.rater, g.evidence.panel.condition, g.test.editor, g.test.factor
+            if g.sight.is_chance:
+                if g.test.value > 0:
+                    chance.setdefault(key, []).append(g)
+            elif level is not None:
+                yield self._gap(g, level)
+            elif g.test.p is not None:
+                rest.setdefault(key, []).append(g)
         for (rater, _, _, factor), several in rest.items():
             yield self._no_gap(rater, self.factors[factor], several)
-        for key, several in never.items():  # nothing ever happened, which is worth a word only where it shows evenness
-            even = self._no_gap(key[0], self.factors[key[3]], several)
-            if even.level == "observed" and key not in rest:
-                yield even
+        for (rater, condition, editor, factor), several in chance.items():
+            names = [Measure(g.test.measure).name for g in several]
+            lowest = min((g.sight.reliability for g in several if g.sight.reliability), key=_alpha, default=None)
+            subject = f"Differences by {factor_noun(self.factors[factor])} label"
+            text = sentences.no_better_than_chance(names, lowest, self._judges, condition, subject)
+            yield replace(
+                finding_in_words(
+                    "gap",
+                    "cannot_tell",
+                    text,
+                    experiment=several[0].test.experiment,
+                    condition=condition,
+                    editor=editor,
+                    rater=rater,
+                    factor=factor,
+                    faces=several[0].test.faces,
+                ),
+                evidence="none",
+                reliability=lowest,
+            )
 
-    def _gap(self, g: GradedGap) -> Finding:
+    def _gap(self, g: GapEvidence, level: FindingLevel) -> Finding:
         t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]
         assert t.editor is not None
-        name = Measure(t.measure)
-        worse, other = sentences.ends(t)
+        name, test = Measure(t.measure), self.adjusted[g.key]
+        named = g.named()
+        first = named[0]
+        two = len(g.groups) == 2
         where = {"experiment": t.experiment, "condition": t.condition}
-        rates_of_ends = [
-            self._estimates[_at(name.to(MeasureKind.RATE), t, {t.factor: code})] for code in (worse, other)
-        ]  # a gap's ends have estimates of their own
-        e = self._estimate(name, t, {t.factor: "*"})
-        interval = (e.low, e.high) if e is not None and e.low is not None and e.high is not None else None
-        faces = [self._faces(g, code) for code in (worse, other)]
-        read = self._prompts(g, (worse, other))
-        rates = tuple(x.value or 0.0 for x in rates_of_ends)
-        found_gap = sentences.gap(
-            t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
-        )
-        text = sentences.opening(rater) + sentences.asked_nothing(found_gap, t.condition)
-        caveats: tuple[str, ...] = ()
-        if g.prompt is not None:
-            caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
-            text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
-        elif g.only_here:
-            text = f"{text[:-1]}, {sentences.on_these(read)}."
-        if g.small:
-            caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += prompt_scope_clause(read) + prompt_generality_clause(g) + influence_clause(g, worse)
-        caveats += missing_scores_clause(rater, rates_of_ends)
+        rate_of = {
+            x.level: self._estimates.get(_at(name.to(MeasureKind.RATE), t, {t.factor: x.level})) for x in g.groups
+        }
+        text = sentences.gap(g, named, factor, self.rules.confidence)
+        false = g.false_calls
+        if false is not None and false.p is not None and false.p < ALPHA:
+            text = f"{sentences.false_gap(g, false, first, factor)} {text}"
+        if false is not None:
+            text = f"{text} {sentences.beyond_false_calls(g, false, first, self.rules.confidence)}"
+        if g.people is not None:
+            text = f"{text} {sentences.judges_alone_gap(t, first)}"
+        caveats = g.sight.caveats
+        faces = g.faces.get(first.level, 0)
+        caveats += prompt_scope_clause(g.prompts, False)
+        caveats += one_prompt_clause(g, first.level) + influence_clause(g, first.level)
+        caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
+        estimate = rate_of[first.level]
         finding = Finding(
             kind="gap",
-            level="clear" if g.grade == "clear" else "suggestive",
+            level=level,
             experiment=t.experiment,
             condition=t.condition,
             editor=t.editor,
             measure=t.measure,
             rater=rater,
             factor=t.factor,
-            group={t.factor: worse},
-            against={t.factor: other},
-            value=t.value,
-            low=interval[0] if interval else None,
-            high=interval[1] if interval else None,
-            p=g.p,
-            p_raw=t.p,
-            n=rates_of_ends[0].n,
-            faces=faces[0],
-            text=text,
+            group={t.factor: first.level},
+            against={t.factor: next(x.level for x in g.groups if x.level != first.level)} if two else AVERAGE,
+            value=first.value,
+            low=first.low,
+            high=first.high,
+            p=test.p_adjusted,
+            p_raw=test.p,
+            n=None if estimate is None else estimate.n,
+            faces=faces,
+            text=sentences.opening(rater) + sentences.asked_nothing(text, t.condition),
             cases=self.cases.cases(
-                name.to(MeasureKind.RATE), rater, t.editor, {t.factor: worse}, value=t.value, **where
+                name.to(MeasureKind.RATE), rater, t.editor, {t.factor: first.level}, value=t.value, **where
             ),
             caveats=caveats,
+            evidence=g.sight.evidence,
+            reliability=g.sight.reliability,
+            q=test.q,
+            estimand=sentences.estimand(g.sight.evidence, rater, self._judges, g.prompts, False),
         )
-        return self._with_people(finding)
+        if g.people is None:
+            return finding
+        judged = next((x for x in t.groups if x.level == first.level), None)
+        return replace(
+            finding,
+            judge_value=judged.value if judged else None,
+            judge_low=judged.low if judged else None,
+            judge_high=judged.high if judged else None,
+        )
 
-    def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
+    def _no_gap(self, rater: str, factor: Factor, several: Sequence[GapEvidence]) -> Finding:
         first = several[0].test
         bounds = [
-            (max(abs(c.low), abs(c.high)), c)
+            (max(abs(x.low), abs(x.high)), g, x)
             for g in several
-            for c in self._contrasts_of(g.test)
-            if c.low is not None and c.high is not None
+            for x in g.groups
+            if x.low is not None and x.high is not None
         ]
-        size, contrast = max(bounds, key=lambda b: b[0], default=(None, None))
-        text = sentences.no_gap(
-            factor, [Measure(g.test.measure).name for g in several], contrast, self._people_on(contrast)
-        )
-        counted = [self._estimate(Measure(g.test.measure), g.test, {factor.name: "*"}) for g in several]
-        furthest = self._furthest(counted)
+        size, widest, group = max(bounds, key=lambda b: b[0], default=(None, None, None))
+        names = [Measure(g.test.measure).name for g in several]
+        text = sentences.no_gap(factor, names, widest, group, size)
+        furthest = self._furthest(several)
         even = within(0.0, furthest, self.rules.margin)
         if even and furthest is not None and self.rules.margin is not None:
-            names = [Measure(g.test.measure).name for g in several]
             text = sentences.even_groups(factor, names, self.rules.margin, furthest, self.rules.confidence)
             size = furthest
-        return finding_in_words(
-            "gap",
-            "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
-            sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
-            experiment=first.experiment,
-            condition=first.condition,
-            editor=first.editor,
-            rater=rater,
-            factor=factor.name,
-            high=size,
-            n=max((e.n for e in counted if e is not None), default=None),
-            faces=first.faces,
+        evidence = "people" if all(g.people is not None for g in several) else several[0].sight.evidence
+        return replace(
+            finding_in_words(
+                "gap",
+                "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+                sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
+                experiment=first.experiment,
+                condition=first.condition,
+                editor=first.editor,
+                rater=rater,
+                factor=factor.name,
+                high=size,
+                n=max((e.n for g in several if (e := self._gap_estimate(g.test)) is not None), default=None),
+                faces=first.faces,
+            ),
+            evidence=evidence,
         )
 
-    def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:
+    def _furthest(self, several: Sequence[GapEvidence]) -> float | None:
         """Return the highest upper end of these gaps, with people where they rated enough; None where one has none."""
-        highs = []
-        for e in gaps:
-            p = None if e is None else self._powered.get(_where(e.measure, e.editor, e.group))
-            highs.append(p.high if p is not None else None if e is None else e.high)
+        highs: list[float | None] = []
+        for g in several:
+            e = self._gap_estimate(g.test)
+            interval = None if g.people is None else g.people.tests.range_interval
+            highs.append(interval[1] if interval is not None else None if e is None else e.high)
         known = [high for high in highs if high is not None]
         return max(known) if known and len(known) == len(highs) else None
 
-    def _contrasts_of(self, t: GapTest) -> list[Contrast]:
-        """Return the contrast of each group of a gap's factor against everybody else."""
-        rate = Measure(t.measure).to(MeasureKind.RATE)
-        return self._by_factor.get((rate, t.experiment, t.condition, t.editor, t.factor), [])
-
-    def _estimate(self, measure: str, t: GapTest, group: Mapping[str, str]) -> Estimate | None:
-        return self._estimates.get(_at(measure, t, group))
-
-    def _faces(self, g: GradedGap, code: str) -> int:
-        """Return the number of faces of a group in a gap."""
-        return int((self._read(g, code).sum(axis=1) > 0).sum())
-
-    def _prompts(self, g: GradedGap, codes: Sequence[str]) -> int:
-        """Return the number of prompts of a gap, in either of its groups."""
-        return int((sum(self._read(g, code).sum(axis=0) for code in codes) > 0).sum())
-
-    def _read(self, g: GradedGap, code: str) -> NDArray[np.floating]:
-        """Return the number of readings of a gap's rate, [face of a group, prompt]."""
-        panel = g.evidence.panel
-        measure = find_measure(panel, Measure(g.test.measure).to(MeasureKind.RATE))
-        assert measure is not None and g.test.editor is not None
-        counted = panel.cells[:, :, panel.editors.index(g.test.editor), panel.columns.index(measure.count)]
-        return counted[panel.axes.mask({g.test.factor: code})]
+    def _gap_estimate(self, t: GapTest) -> Estimate | None:
+        return self._estimates.get(_at(t.measure, t, {t.factor: "*"}))
 
     # -- contributions ------------------------------------------------------------------------------------------
 
     def contributions(self, findings: Sequence[Finding]) -> Iterator[Contribution]:
-        """Yield the contributions of prompts and portraits to each clear or suggestive shift and gap."""
+        """Yield the contributions of prompts and portraits to each shift and gap with signs of an effect."""
+        gaps = {
+            (g.evidence.rater, g.test.condition, g.test.editor, g.test.measure, g.test.factor): g for g in self.gaps
+        }
         for f in findings:
-            if f.kind not in ("shift", "gap") or f.level not in ("clear", "suggestive") or f.editor is None:
+            if f.kind not in ("shift", "gap") or f.level not in EFFECT_LEVELS or f.editor is None or f.measure is None:
                 continue
             one = self._panels[(str(f.rater), str(f.experiment), str(f.condition))]
-            name = Measure(f.measure or "")
+            name = Measure(f.measure)
             measure = find_measure(one.panel, name.to(MeasureKind.RATE) if f.kind == "gap" else name)
             if measure is None:
                 continue
-            ends: tuple[Mapping[str, str], ...] = ({},)
+            groups: list[tuple[Mapping[str, str], float]] = [({}, 1.0)]
             if f.kind == "gap":
-                assert f.group is not None and isinstance(f.against, Mapping)
-                worse_is_high = name.name != "edit_success"
-                ends = (f.group, f.against) if worse_is_high else (f.against, f.group)
-            yield from contributions(f.id, one.panel, measure, f.editor, ends, self.rules.confidence)
+                assert f.group is not None and f.factor is not None
+                g = gaps[str(f.rater), str(f.condition), f.editor, f.measure, f.factor]
+                groups = _weights(g.test.groups, f.factor, f.group[f.factor])
+            yield from contributions(f.id, one.panel, measure, f.editor, groups, self.rules.confidence)
 
 
-def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[object, ...]:
-    return measure, editor, frozenset(group.items())
+def _weights(groups: Sequence[GroupDifference], factor: str, level: str) -> list[tuple[Mapping[str, str], float]]:
+    """Return the weights of a group's difference: from the other of two groups, or from the mean of all."""
+    share = 1.0 if len(groups) == 2 else 1 / len(groups)
+    own_weight = 1.0 if len(groups) == 2 else 1 - share
+    return [({factor: g.level}, own_weight if g.level == level else -share) for g in groups]
+
+
+def _alpha(r: Reliability) -> float:
+    return -2.0 if r.value is None else r.value
+
+
+def _share_key(rater: str, t: ShiftTest) -> Hashable:
+    return ("shift", rater, t.condition, t.editor, t.measure)
 
 
 def _diagnosed(experiment: str | None, condition: str | None) -> bool:

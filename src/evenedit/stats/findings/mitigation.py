@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-
-import numpy as np
 
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel, finding_in_words
 from evenedit.results.results import MitigationEffect
-from evenedit.stats.disparity.mitigation_effects import TestedEffect
-from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings import sentences
-from evenedit.stats.findings.families import weighted_holm
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight
 from evenedit.stats.findings.representative_cases import CaseFinder
 
 CHOSEN = ("drift", "priority")
@@ -43,8 +39,6 @@ class MitigationFindings:
     rules: AnalysisRules
     parts: AnalysisParts
     cases: CaseFinder
-    effects: Sequence[TestedEffect]
-    """Each editor's effects that swapped arms can test."""
     shares: Sequence[ShiftTest]
     """How often the mitigated output was preferred."""
 
@@ -59,30 +53,33 @@ class MitigationFindings:
         return () if self._chosen else self.shares
 
     @property
-    def tests(self) -> list[object]:
-        """Return the tests, each adjusted for all others."""
-        return [*self.effects, *self._preferences]
+    def tests(self) -> dict[Hashable, float | None]:
+        """Return the p of each test by its key."""
+        tests: dict[Hashable, float | None] = {("mitigation", e.editor, e.question): e.p for e in self._effects}
+        return tests | {("preference", t.editor): t.p for t in self._preferences}
 
-    def findings(self, weight: float) -> Iterator[Finding]:
-        """Yield effects, preferences and missing requirements; `weight` is their share of alpha."""
-        effects = [e for e in self.parts.mitigation if e.editor is not None and not e.group]
-        tested = [e for e in effects if e.p is not None]
-        adjusted = self._adjusted_effects(weight)
+    @property
+    def _effects(self) -> list[MitigationEffect]:
+        return [e for e in self.parts.mitigation if e.editor is not None and not e.group]
+
+    def findings(self, adjusted: Mapping[Hashable, Adjusted], judges: int) -> Iterator[Finding]:
+        """Yield effects, preferences and missing requirements."""
+        effects = self._effects
         none: dict[str, list[MitigationEffect]] = {}
-        for e in tested:
-            assert e.p is not None and e.editor is not None
-            if e.p < ALPHA:
-                yield self._effect(e, max(e.p, adjusted.get((e.editor, e.question), 1.0)))
-            else:
+        for e in effects:
+            assert e.editor is not None
+            test = adjusted.get(("mitigation", e.editor, e.question), NOT_TESTED)
+            if test.is_suggestive or test.is_clear:
+                yield self._effect(e, test, judges)
+            elif e.p is not None:
                 none.setdefault(e.editor, []).append(e)
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
             text = sentences.no_mitigation(several)
             yield _about("cannot_tell", text, editor=editor, n=max(e.n for e in several), high=widest)
-        adjusted_shares = self._adjusted_preferences(weight) if self._preferences else [None] * len(self.shares)
-        for t, p in zip(self.shares, adjusted_shares, strict=True):
+        for t in self.shares:
             if t.p is not None:
-                yield self._preference(t, p)
+                yield self._preference(t, adjusted.get(("preference", t.editor), NOT_TESTED), judges)
         compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
         without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
         for name, e in without.items():
@@ -92,27 +89,12 @@ class MitigationFindings:
             )
             yield _about("caution", text, editor=str(name), n=e.n)
 
-    def _adjusted_effects(self, weight: float) -> dict[tuple[str | None, str], float]:
-        """Return p by editor and question: Westfall and Young's step-down over swapped arms, times the weight."""
-        if not self.effects:
-            return {}
-        null = np.stack([t.null for t in self.effects], axis=1)
-        p = step_down(np.array([t.excess for t in self.effects]), null)
-        share = weight * (0.5 if self._preferences else 1.0)
-        keys = [(t.effect.editor, t.effect.question) for t in self.effects]
-        return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
-
-    def _adjusted_preferences(self, weight: float) -> list[float | None]:
-        """Adjust by Holm, with half of the weight where there are also effects."""
-        double = 2.0 if self.effects else 1.0
-        adjusted = weighted_holm([t.p for t in self._preferences], weight)
-        return [None if p is None else min(1.0, double * p) for p in adjusted]
-
-    def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
+    def _effect(self, e: MitigationEffect, test: Adjusted, judges: int) -> Finding:
         assert e.editor is not None and e.value is not None
+        sight = arm_sight(judges)
         return replace(
             _about(
-                "clear" if p is not None and p < ALPHA else "suggestive",
+                sight.level(test) or "suggestive",
                 sentences.mitigation(e, self.rules.confidence),
                 editor=e.editor,
                 n=e.n,
@@ -123,15 +105,18 @@ class MitigationFindings:
             against={"condition": ConditionKind.PLACEBO.value},
             value=e.value,
             low=e.low,
-            p=p,
+            p=test.p_adjusted,
             p_raw=e.p,
+            q=test.q,
+            evidence=sight.evidence,
             cases=self.cases.largest_changes(e.question, e.editor, ConditionKind.FEATURE, e.value),
         )
 
-    def _preference(self, t: ShiftTest, p: float | None) -> Finding:
-        level: FindingLevel = "cannot_tell"
-        if t.p is not None and t.p < ALPHA:
-            level = "observed" if self._chosen else "clear" if p is not None and p < ALPHA else "suggestive"
+    def _preference(self, t: ShiftTest, test: Adjusted, judges: int) -> Finding:
+        sight = arm_sight(judges)
+        level: FindingLevel = sight.level(test) or "cannot_tell"
+        if self._chosen and t.p is not None and t.p < ALPHA:
+            level = "observed"
         where = {"experiment": t.experiment, "condition": t.condition}
         return replace(
             _about(level, sentences.preference(t, self.rules.confidence), editor=t.editor, n=t.n, high=t.high),
@@ -139,11 +124,18 @@ class MitigationFindings:
             group=None if level == "cannot_tell" else {},
             value=t.value,
             low=t.low,
-            p=p,
+            p=test.p_adjusted,
             p_raw=t.p,
+            q=test.q,
             faces=t.faces,
+            evidence=sight.evidence,
             cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
             if level != "cannot_tell"
             else (),
             caveats=(REGRESSION,) if self._chosen else (),
         )
+
+
+def arm_sight(judges: int) -> Sight:
+    """Return what judges can show of a comparison of arms, where a judge that answers at random shows nothing."""
+    return Sight("judges", "clear_to_judges") if judges > 1 else Sight("one_judge", "clear_to_judge")

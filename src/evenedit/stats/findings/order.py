@@ -8,7 +8,15 @@ from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import severity
 from evenedit.results.finding import Finding
 
-CERTAINTY = {"clear": 1.0, "suggestive": 0.5, "observed": 0.3, "caution": 0.2, "cannot_tell": 0.1}
+CERTAINTY = {
+    "clear": 1.0,
+    "clear_to_judges": 0.6,
+    "clear_to_judge": 0.4,
+    "suggestive": 0.35,
+    "observed": 0.3,
+    "caution": 0.2,
+    "cannot_tell": 0.1,
+}
 """What a level counts for against the others."""
 EFFECTS = ("shift", "gap", "mitigation", "stereotype")
 KINDS = ("shift", "gap", "stereotype", "mitigation", "judge", "people", "design")

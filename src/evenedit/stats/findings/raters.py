@@ -26,7 +26,7 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
     """Yield judges that leave edits of one group unanswered more often."""
     factors = {f.name: f for f in parts.factors}
     for t in parts.coverage_tests:
-        if t.editor is None and t.p_holm < ALPHA and t.factor in factors:
+        if t.editor is None and t.p_adjusted is not None and t.p_adjusted < ALPHA and t.factor in factors:
             rater = t.measure.removeprefix("gap.unanswered.")
             worse, other = (group_name({t.factor: c}, [factors[t.factor]]) for c in (t.highest, t.lowest))
             text = (
@@ -36,7 +36,7 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
                 "answers there."
             )
             yield finding_in_words(
-                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p
+                "judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_adjusted, p_raw=t.p
             )
 
 
@@ -46,7 +46,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     tests = [
         a
         for a in parts.agreement
-        if a.statistic == "mean_difference_gap" and a.editor is None and a.raters == "all"
+        if a.statistic == "judge_error_gap" and a.editor is None and a.raters == "all"
         and a.p_adjusted is not None
     ]  # fmt: skip
     if not tests:
@@ -59,12 +59,12 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
         yield finding_in_words("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
     widest = max(
-        (a for a in parts.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
+        (a for a in parts.agreement if a.statistic == "judge_error_gap" and a.editor is None and a.high),
         key=lambda a: a.high or 0.0,
         default=None,
     )
     bound = (
-        f" The intervals still allow a difference of {widest.high:.2f} scale points "
+        f" The intervals still allow a difference of {points(min(1.0, widest.high))} "
         f"({_axis(widest)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""
@@ -103,7 +103,7 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
 
 def _axis(a: Agreement) -> str:
     question = QUESTIONS.get(a.axis.partition(".")[0])
-    return question.title.lower() if question else a.axis
+    return question.title.lower() if question else a.axis.replace("_", " ")
 
 
 def _by(a: Agreement, factors: dict[str, Factor]) -> str:

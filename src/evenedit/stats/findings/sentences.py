@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
-from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Contrast, GapTest, MitigationEffect, PredictionPowered
+from evenedit.results.finding import ENSEMBLE, Reliability
+from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
 from evenedit.results.words import (
     between,
     count,
@@ -21,7 +23,13 @@ from evenedit.results.words import (
     points,
     scale_points,
 )
+from evenedit.stats.agreement.prediction_powered import PeopleTest
+from evenedit.stats.disparity.gaps import larger_variance
 from evenedit.stats.engine.shift_tests import ShiftTest
+from evenedit.stats.engine.variance import Uncertainty
+from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
+from evenedit.stats.findings.levels import alpha_text
+from evenedit.stats.robustness.null_pairs import FalseDifference
 
 SIDES: Mapping[str, tuple[str, str, str]] = {
     "skin_tone": ("lighter", "darker", "Skin"),
@@ -39,57 +47,186 @@ def opening(rater: str) -> str:
     return "" if rater == ENSEMBLE else f"Measured ({rater}): "
 
 
-def two_sided_shift(t: ShiftTest, rater: str, confidence: float, has_shift: bool, margin: float | None = None) -> str:
+def two_sided_shift(
+    t: ShiftTest,
+    rater: str,
+    confidence: float,
+    has_shift: bool,
+    margin: float | None = None,
+    people: PeopleTest | None = None,
+) -> str:
     """Describe a shift of a two-sided question; `has_shift`: there are signs of one; `margin`: it is within that."""
     above, below, what = SIDES[t.measure.name]
     how = "were rated" if rater == ENSEMBLE else MEASURED[t.measure.name]
     first, second = (above, below) if t.value >= 0 else (below, above)
-    counts = (t.above, t.below) if t.value >= 0 else (t.below, t.above)
-    shares = [percent(c / t.n) for c in counts]
     size = f"{first} minus {second} {points(abs(t.value))}"
     ends = (t.low, t.high) if t.value >= 0 else (_minus(t.high), _minus(t.low))
     reach = f", {between(ends[0], ends[1], confidence)}" if ends[0] is not None and ends[1] is not None else ""
-    base = (
-        f"{shares[0]} of {count(t.n, 'edit')}{_null_clause(t)} {how} {first} than the source and {shares[1]} {second} "
-        f"({size}{reach}; {_spread(t)}{_missing(t, rater)})."
-    )
+    details = f"{size}{reach}; {_spread(t)}{_missing(t, rater)}"
+    if people is None:
+        shares = [percent(share) for share in ((t.above, t.below) if t.value >= 0 else (t.below, t.above))]
+        counted = "; each judge's answer counted, not rounded" if rater == ENSEMBLE else ""
+        base = (
+            f"{shares[0]} of {count(t.n, 'edit')}{_null_clause(t)} {how} {first} than the source and {shares[1]} "
+            f"{second} ({details}{counted})."
+        )
+    else:
+        base = (
+            f"{size}{reach}, of {count(t.n, 'edit')}{_null_clause(t)} "
+            f"({people.labelled:,} edits rated by people, corrected; {_spread(t)}{_missing(t, rater)})."
+        )
     if has_shift:
         return f"{what} came back {first} more often than {second}: {base}"
-    lead = f"{above.capitalize()} and {below} did not differ clearly: "
+    if ends[0] is not None and ends[0] > 0:
+        return (
+            f"{what} came back {first} more often than {second}, but not clearly after adjustment for all tests: {base}"
+        )
+    if t.low is None and t.value:
+        return f"{what} came back {first} more often than {second}, but no test is possible: {base}"
+    lead = f"No shift was shown between {above} and {below}: "
     if margin is not None:
         lead = f"{above.capitalize()} and {below} are even within ±{points(margin)}: "
     return f"{lead}{base}"
 
 
-def one_sided_shift(t: ShiftTest, rater: str, confidence: float) -> str:
-    """Describe a one-sided share and the study's tolerance."""
+def one_sided_shift(
+    t: ShiftTest, rater: str, confidence: float, people: PeopleTest | None = None, false_calls: float | None = None
+) -> str:
+    """Describe a one-sided share, the study's tolerance and the share of false calls."""
     reach = f"{between(t.low, t.high, confidence)}; " if t.low is not None and t.high is not None else ""
     name = t.measure.name
+    rated = f"{people.labelled:,} edits rated by people, corrected; " if people is not None else ""
+    calls = f"; on unchanged portraits {percent(false_calls)}" if false_calls else ""
     return (
-        f"{percent(t.value)} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_null_clause(t)} "
-        f"{phrase(name)} ({reach}{_spread(t)}{_missing(t, rater)}; the study tolerates {percent(t.limit)})."
+        f"{percent(max(t.value, 0.0))} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_null_clause(t)} "
+        f"{phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; the study tolerates "
+        f"{percent(t.limit)})."
     )
 
 
-def gap(
-    test: GapTest,
-    rates: tuple[float, float],
-    faces: tuple[int, int],
-    interval: tuple[float, float] | None,
-    factor: Factor,
-    confidence: float,
+def judges_alone(people: PeopleTest, measure: Measure) -> str:
+    """State the judges' own value beside the one corrected by people."""
+    if measure.name in TWO_SIDED:
+        above, below, _ = SIDES[measure.name]
+        first, second = (above, below) if people.judge_value >= 0 else (below, above)
+        return f"Judges alone: {first} minus {second} {points(abs(people.judge_value))}."
+    return f"Judges alone: {percent(people.judge_value)}."
+
+
+def no_better_than_chance(
+    names: Sequence[str], reliability: Reliability | None, judges: int, condition: str, subject: str
 ) -> str:
-    """Describe a gap between two groups, the disadvantaged one first."""
-    rate = Measure(test.measure).name
-    worse, other = ends(test)
-    names = [factor.titles.get(code, code) for code in (worse, other)]
-    reach = f", {between(*interval, confidence)}" if interval else ""
-    return (
-        f"{percent(rates[0])} of edits of portraits labelled {_label(factor, worse, names[0])} "
-        f"{phrase(rate)}, "
-        f"{percent(rates[1])} of those labelled {_label(factor, other, names[1])} "
-        f"(gap {points(test.value)}{reach}; {faces[0]:,} and {count(faces[1], 'face')})."
+    """State that nothing can be said because the judges agree no better than chance; without a percentage."""
+    who = "two judges" if judges == 2 else f"{judges} judges"
+    rates = listed([_plain(name) for name in names])
+    if reliability is None or reliability.value is None:
+        why = f"at least one of the {who} gave every edit the same answer, so how far they agree is not defined"
+    elif reliability.low is None:
+        why = f"how far the {who} agree cannot be estimated, as too few portraits show it"
+    else:
+        why = f"the {who} agree on this no better than chance (α = {alpha_text(reliability)})"
+    lead = "Where no change was asked for, nothing" if condition == ConditionKind.FLOOR else "Nothing"
+    return f"{lead} can be said about {subject[0].lower()}{subject[1:]} ({rates}): {why}."
+
+
+def subject(measure: Measure) -> str:
+    """Return what a shift is about, as the object of a sentence."""
+    if measure.name in TWO_SIDED:
+        above, below, _ = SIDES[measure.name]
+        return f"A shift to {above} or {below}"
+    return "How often this happens"
+
+
+def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confidence: float) -> str:
+    """Describe the groups that differ, the surest first."""
+    rate = Measure(g.test.measure).name
+    first = named[0]
+    label = _label(factor, first.level)
+    reach = (
+        f", {between(first.low, first.high, confidence)}" if first.low is not None and first.high is not None else ""
     )
+    rated = f"; {g.people.labelled:,} edits rated by people, corrected" if g.people is not None else ""
+    scope = "" if g.prompts >= FEWEST_PROMPTS else f", {on_these(g.prompts)}"
+    if len(g.groups) == 2:
+        other = next(x for x in g.groups if x.level != first.level)
+        faces = f"{g.faces.get(first.level, 0):,} and {count(g.faces.get(other.level, 0), 'face')}"
+        return (
+            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase(rate)}, "
+            f"{percent(_share(other.rate))} of those labelled {_label(factor, other.level)} "
+            f"(difference {points(first.value)}{reach}; {faces}{rated}){scope}."
+        )
+    average = sum(x.rate for x in g.groups) / len(g.groups)
+    text = (
+        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase(rate)}, against "
+        f"{percent(_share(average))} on average over all {factor_noun(factor)} labels (difference "
+        f"{points(first.value)}{reach}; {count(g.faces.get(first.level, 0), 'face')}{rated}){scope}."
+    )
+    others = [f"{_label(factor, x.level)} ({points(x.value)})" for x in named[1:]]
+    if others:
+        text += f" Also different from the average: {listed(others)}."
+    size = f" Highest minus lowest: about {points(g.shrunken)} after shrinkage, {points(_raw_gap(g))} as rated."
+    return text + size
+
+
+def _raw_gap(g: GapEvidence) -> float:
+    rates = [x.rate for x in g.groups]
+    return max(rates) - min(rates)
+
+
+def _share(value: float) -> float:
+    """Return a share within 0 and 1; an estimate corrected by few labels can lie outside."""
+    return min(max(value, 0.0), 1.0)
+
+
+def judges_alone_gap(t: GapTest, first: GroupDifference) -> str:
+    """State the judges' own difference of the group beside the one corrected by people."""
+    judged = next((x for x in t.groups if x.level == first.level), None)
+    return "" if judged is None else f"Judges alone: {points(judged.value)}."
+
+
+def false_gap(g: GapEvidence, false: FalseDifference, first: GroupDifference, factor: Factor) -> str:
+    """State that judges report the outcome on unchanged portraits too, more or less often for the named group."""
+    more = "more" if false.value > 0 else "less"
+    return (
+        f"The judges also report {_plain(Measure(g.test.measure).name)} on unchanged portraits, {more} often for those "
+        f"labelled {_label(factor, first.level)} ({percent(false.rate)} of null pairs)."
+    )
+
+
+def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDifference, confidence: float) -> str:
+    """State the difference that remains after that of false calls is taken off."""
+    levels = g.evidence.panel.axes.levels[g.test.factor]
+    crossed, row = g.evidence.crossed, g.evidence.panel.editors.index(g.test.editor or "")
+    at = [m.name for m in crossed.panel.measures].index(Measure(g.test.measure).to(MeasureKind.RATE))
+    two = len(levels) == 2
+    weights = [(1.0 if two else 1 - 1 / len(levels)) if code == first.level else (-1.0 if two else -1 / len(levels))
+               for code in levels]  # fmt: skip
+    edits = larger_variance(crossed, g.test.factor, weights)
+    variances = float(edits.variance[row, at]), float(false.sure.variance)
+    freedoms = float(edits.freedom[row, at]), float(false.sure.freedom)
+    parts = sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
+    value = first.value - false.value
+    if np.isnan(sum(variances)) or parts <= 0:
+        return f"Beyond the difference on null pairs: {points(value)}."
+    total = Uncertainty(np.asarray(sum(variances)), np.asarray(sum(variances) ** 2 / parts))
+    reach = float(total.half_width(confidence))
+    return (
+        f"Beyond the difference on null pairs: {points(value)} ({between(value - reach, value + reach, confidence)})."
+    )
+
+
+def estimand(evidence: str, rater: str, judges: int, prompts: int, these_prompts: bool) -> str:
+    """State what a finding is about: which prompts and faces, as rated by whom."""
+    fixed = these_prompts or prompts < FEWEST_PROMPTS
+    which = "these prompts" if fixed else "prompts like these"
+    who = {
+        "people": "as rated by people",
+        "instrument": f"as measured by the instrument '{rater}'",
+        "outcome": "as the editor answered",
+        "one_judge": "as rated by one judge, not checked by people",
+        "judges": f"as rated by {'two' if judges == 2 else judges} judges, not checked by people",
+    }.get(evidence, "")
+    return f"{which}, faces like these{', ' if who else ''}{who}".capitalize() + "."
 
 
 def asked_nothing(text: str, condition: str) -> str:
@@ -104,44 +241,23 @@ def on_these(prompts: int) -> str:
     return "on one prompt" if prompts == 1 else f"on these {prompts} prompts"
 
 
-def ends(test: GapTest) -> tuple[str, str]:
-    """Return the disadvantaged group, and the one it is compared with."""
-    better_high = Measure(test.measure).name in ("edit_success",)
-    return (test.lowest, test.highest) if better_high else (test.highest, test.lowest)
-
-
 def no_gap(
-    factor: Factor, rates: Sequence[str], widest: Contrast | None, people: PredictionPowered | None = None
+    factor: Factor,
+    rates: Sequence[str],
+    widest: GapEvidence | None,
+    group: GroupDifference | None,
+    size: float | None,
 ) -> str:
     """State that no difference between groups of a factor was shown, and how large one may still be."""
     which = f"any of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
     text = f"No difference by {factor_noun(factor)} label was shown in {which}."
-    size = None if widest is None else _furthest(widest.low, widest.high)
-    if widest is None or size is None:
+    if widest is None or group is None or size is None:
         return f"{text} The data give no interval, so how large a difference could hide is not known."
-    detail = f"{_plain(Measure(widest.measure).name)}, {group_name(widest.group, [factor])}"
-    judges_only = None if people is None else _furthest(people.judge_low, people.judge_high)
-    if people is not None and judges_only is not None:
-        labels = f"people's ratings of {people.labelled:,} of its edits"
-        detail += f"; as far as {labels} tell, by the judges alone {points(judges_only)}"
-    return (
-        f"{text} That is not proof of equality: a group may still differ from everybody else by up to {points(size)} "
-        f"({detail})."
-    )
-
-
-def _furthest(low: float | None, high: float | None) -> float | None:
-    """Return the largest distance of an interval from 0."""
-    return None if low is None or high is None else max(abs(low), abs(high))
-
-
-def with_people(p: PredictionPowered, measure: Measure, judged: float, confidence: float) -> str:
-    """Describe the estimate of judges and people combined, in the direction of the judges' estimate."""
-    assert p.value is not None and p.low is not None and p.high is not None
-    value, ends = (p.value, (p.low, p.high)) if judged >= 0 else (-p.value, (-p.high, -p.low))
-    share = measure.kind != MeasureKind.GAP and measure.name not in TWO_SIDED
-    size = percent(value) if share else points(value)
-    return f"With people's ratings of {p.labelled:,} of these edits it is {size} ({between(*ends, confidence)})."
+    detail = f"{_plain(Measure(widest.test.measure).name)}, {_label(factor, group.level)}"
+    if widest.people is not None:
+        detail += f"; {widest.people.labelled:,} edits rated by people, corrected"
+    other = "the other group" if len(widest.groups) == 2 else "the average"
+    return f"{text} A group may still differ from {other} by up to {points(size)} ({detail})."
 
 
 def even_groups(factor: Factor, rates: Sequence[str], margin: float, size: float, confidence: float) -> str:
@@ -213,8 +329,8 @@ def _missing(t: ShiftTest, rater: str) -> str:
     return f"; {t.missing:,} without a {'score' if rater == ENSEMBLE else 'measurement'}"
 
 
-def _label(factor: Factor, code: str, title: str) -> str:
-    return group_name({factor.name: code}, [factor]) or title
+def _label(factor: Factor, code: str) -> str:
+    return group_name({factor.name: code}, [factor]) or factor.titles.get(code, code)
 
 
 def _plain(rate: str) -> str:

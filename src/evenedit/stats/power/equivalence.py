@@ -5,47 +5,44 @@ from __future__ import annotations
 from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+import pandas as pd
+from scipy.special import ndtr
 
-from evenedit.stats.disparity.gaps import gap_intervals
-from evenedit.stats.engine.variance import two_way_variance
+from evenedit.protocol import Factor
+from evenedit.protocol.measures import Measure
+from evenedit.stats.engine.anom import group_tests
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.panel import RatioMeasure, build_panel, by_face
 from evenedit.stats.power.gaps import Design
 
-DRAWS = 200
-"""Of prompts, and of the groups' noise."""
+MEASURE = RatioMeasure(Measure.rate("met"), "met", "n", "n")
 
 
 def equivalence_margin(design: Design, *, studies: int = 60, target: float = 0.8, seed: int = 4) -> float | None:
     """Return the margin that contains the gap's interval in 80 of 100 studies without a gap; None without one."""
     rng = np.random.default_rng(seed)
-    prompts, groups = design.prompts, len(design.faces)
+    prompts, faces = design.prompts, sum(design.faces)
+    if min(design.faces) < 2:
+        return None
     noise = np.sqrt(1 + design.rater_sd**2 / design.raters)
     total_sd = np.sqrt(noise**2 + design.face_sd**2 + design.prompt_sd**2)
     cut = -NormalDist().inv_cdf(design.rate) * total_sd
-    if min(design.faces) < 2:
-        return None
-    rates, separate, known = np.empty((3, studies, groups))
-    shared = np.empty((DRAWS, studies, groups))
-    drawn = rng.multinomial(max(prompts - 1, 1), np.full(prompts, 1 / prompts), DRAWS) / max(prompts - 1, 1)
-    for study in range(studies):
-        of_prompts = rng.normal(0, design.prompt_sd, prompts)
-        for group, faces in enumerate(design.faces):
-            hidden = rng.normal(0, design.face_sd, (faces, 1)) + of_prompts
-            met = rng.binomial(design.seeds, 1 - ndtr((cut - hidden) / noise)) / design.seeds
-            rate = met.mean()
-            away = (met - rate) / met.size
-            over_faces = (away.sum(axis=1) ** 2).sum() * faces / (faces - 1)
-            over_prompts = (away.sum(axis=0) ** 2).sum() * (prompts / (prompts - 1) if prompts > 1 else 0.0)
-            parts = (over_faces, over_prompts, (away**2).sum(), faces - 1.0, prompts - 1.0)
-            sure = two_way_variance(*(np.array(part) for part in parts))
-            stretch = float(stdtrit(sure.freedom, 0.975) / ndtri(0.975))
-            rates[study, group], known[study, group] = rate, sure.variance
-            separate[study, group] = np.sqrt(max(float(sure.variance) - over_prompts, 0.0)) * stretch
-            shared[:, study, group] = (drawn @ met.mean(axis=0) - rate) * stretch
-    varies = (known > 0).all(axis=1)
-    if varies.mean() < target:
-        return None
-    sizes = np.broadcast_to(np.array(design.faces) * prompts * design.seeds, rates.shape).astype(np.float64)
-    ends = gap_intervals(rates[varies], separate[varies], shared[:, varies], sizes[varies], 0.95, seed)[1]
-    margin = float(np.quantile(np.concatenate([ends, np.ones(int((~varies).sum()))]), target))
+    codes = tuple(f"group {at}" for at in range(len(design.faces)))
+    factor = Factor.of("group", codes)
+    rows = pd.DataFrame(
+        {
+            "source_id": np.repeat([f"{at:05}" for at in range(faces)], prompts),
+            "prompt_id": np.tile([f"{at:05}" for at in range(prompts)], faces),
+            "group": np.repeat(np.repeat(codes, design.faces), prompts),
+        }
+    )
+    # studies stand in the place of editors, so that one panel holds them all
+    hidden = rng.normal(0, design.face_sd, (studies, faces, 1)) + rng.normal(0, design.prompt_sd, (studies, 1, prompts))
+    met = rng.binomial(design.seeds, 1 - ndtr((cut - hidden) / noise))
+    edits = pd.concat([rows.assign(editor=f"{at:05}") for at in range(studies)], ignore_index=True)
+    columns = {"met": met.reshape(-1), "n": np.full(met.size, design.seeds)}
+    panel = build_panel(edits, by_face(edits, [factor]), columns, [MEASURE], experiment="", condition="")
+    tests = group_tests(CrossedPanel(panel), factor.name, 0.95)
+    ends = [tests[row, 0].range_interval for row in range(studies)]
+    margin = float(np.quantile([1.0 if pair is None else min(1.0, pair[1]) for pair in ends], target))
     return margin if margin < 1 else None

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
-from evenedit.stats.engine.variance import Uncertainty, two_way_variance
+from evenedit.stats.engine.variance import Uncertainty, satterthwaite
 from evenedit.stats.power.gaps import Design, Values, minimum_detectable
 
 SHIFTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -70,5 +70,6 @@ def _studies(design: Design, shift: float, studies: int, rng: np.random.Generato
     over_faces = (away.sum(axis=2) ** 2).sum(axis=1) * faces / max(faces - 1, 1)
     over_prompts = (away.sum(axis=1) ** 2).sum(axis=1) * (prompts / (prompts - 1) if prompts > 1 else 0.0)
     over_cells = (away**2).sum(axis=(1, 2))
-    freedom = np.full(studies, faces - 1.0), np.full(studies, prompts - 1.0)
-    return shifts, two_way_variance(over_faces, over_prompts, over_cells, *freedom)
+    parts = (over_faces, faces - 1.0), (over_prompts, prompts - 1.0), (over_cells, (faces - 1.0) * (prompts - 1.0))
+    first, second, third = ((variance, np.full(studies, freedom)) for variance, freedom in parts)
+    return shifts, satterthwaite(first, second, third)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.results.judge_checks import AnchorDrift
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.permutation import CHUNK, TIE
 
 ALPHA = 0.05
@@ -63,7 +63,7 @@ def drifts(
     adjusted = iter(holm([p for d in tested for p in (d.p_shift, d.p_distance)]))
     for at, v in enumerate(varies):
         if v:
-            p = min(next(adjusted), next(adjusted))
+            p = min(next(adjusted) or 0.0, next(adjusted) or 0.0)
             results[at] = replace(results[at], p_holm=p, moved=p < ALPHA)
     return results
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol.measures import Measure
@@ -14,7 +13,7 @@ from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.sensitivities import EditorNoise
 from evenedit.stats.disparity.instruments import instrument_panel
-from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import met_rates
 from evenedit.stats.engine.panel import Panel
@@ -55,8 +54,8 @@ def measured_noise(table: RatingTable, rules: AnalysisRules, evidence: Iterable[
         several = [baseline[seed == s] for s in np.unique(seed)]
         by_seed = [instrument_panel(table, rows, rater, readings, rules) for rows in several if len(several) > 1]
         floor = instrument_panel(table, null, rater, readings, rules) if len(null) else None
-        drawn = None if floor is None else Bootstrap(floor, rules.draws, rules.seed)
-        nulls = {} if drawn is None else {(e.measure, e.editor): e for e in estimates(drawn, [{}], rules)}
+        crossed = None if floor is None else CrossedPanel(floor)
+        nulls = {} if crossed is None else {(e.measure, e.editor): e for e in estimates(crossed, [{}], rules)}
         for t in one.shares:
             wanted = t.measure.name.removeprefix("measured_") in WANTED_OF_NOTHING
             e = None if wanted else nulls.get((t.measure, t.editor))
@@ -92,7 +91,7 @@ def _value(panel: Panel, measure: Measure, editor: str) -> float | None:
         return None
     row = [panel.editors.index(editor)]
     total, count = (panel.column_sum(column, row, panel.axes.mask({})) for column in (ratio.total, ratio.count))
-    return total / count if count else None
+    return ratio.ratio(total, count)
 
 
 def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> list[float]:
@@ -102,13 +101,15 @@ def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> li
         return []
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    value = scores.values[:, QUESTION_IDS.index(question)].astype(np.int64)
-    rows = chosen.to_numpy() & (edits["editor"] == editor).to_numpy() & ~scores.table.asked_for(question) & (value > 0)
-    met = dict(met_rates(value, question, rules.rates))
+    at = QUESTION_IDS.index(question)
+    rows = chosen.to_numpy() & (edits["editor"] == editor).to_numpy() & ~scores.table.asked_for(question)
+    rows &= scores.values[:, at] > 0
     if name in TWO_SIDED:
+        judged = [dict(met_rates(v.astype(np.int64), question, rules.rates)) for v in scores.judged[:, :, at]]
         above, below = TWO_SIDED[name]
-        moved: NDArray[np.int64] = met[above] - met[below]
+        moves = np.sum([met[above] - met[below] for met in judged], axis=0, dtype=np.float64)
+        moved = moves / np.maximum((scores.judged[:, :, at] > 0).sum(axis=0), 1)
     else:
-        moved = met[name]
+        moved = dict(met_rates(scores.values[:, at].astype(np.int64), question, rules.rates))[name].astype(np.float64)
     seed = edits["seed"].to_numpy()[rows]
     return [float(moved[rows][seed == s].mean()) for s in np.unique(seed)]

@@ -1,7 +1,7 @@
 """How far a way of asking moves a judge's answers: paired shifts, faces as the unit.
 
-Every edit is answered before and after, so each is its own control. Intervals draw faces anew (of n faces n-1, as
-everywhere); all edits of a face go together.
+Every edit is answered before and after, so each is its own control. Variances are over faces; all edits of a face go
+together.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import Moved, Shift
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.estimates import estimates, shares
-from evenedit.stats.engine.intervals import as_interval, percentile
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, MeasureTable
 from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty
 
 NOISE = "again"
 """The comparison that shows how much answers change by themselves."""
@@ -51,13 +51,13 @@ def shifts(
     """Return every shift, of everybody and of each group; `applicable` [edit, question] marks questions that apply."""
     results: list[Shift] = []
     for panel in _panels(edits, applicable, comparisons, factors):
-        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        crossed = CrossedPanel(panel)
         groups = panel.axes.groups()
         by_place = {
-            (e.measure, e.editor, tuple(e.group.items())): e for e in estimates(bootstrap, groups, rules) if e.editor
+            (e.measure, e.editor, tuple(e.group.items())): e for e in estimates(crossed, groups, rules) if e.editor
         }
         for group in groups:
-            beyond = _beyond(bootstrap, group, rules)
+            beyond = _beyond(crossed, group, rules)
             for judge in panel.editors:
                 for question in AXIS_QUESTIONS:
                     numbers = {m: by_place.get((_name(m, question), judge, tuple(group.items()))) for m in MEASURES}
@@ -129,12 +129,12 @@ def _moved(estimate: Estimate | None) -> Moved:
     return Moved(estimate.value, estimate.low, estimate.high)
 
 
-def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules) -> dict[tuple[str, str], Moved]:
-    """Return the share changed beyond repeated calls, from the same draws of faces."""
-    panel = bootstrap.panel
+def _beyond(crossed: CrossedPanel, group: Mapping[str, str], rules: AnalysisRules) -> dict[tuple[str, str], Moved]:
+    """Return the share changed beyond repeated calls, with a t interval over faces."""
+    panel = crossed.panel
     names = [m.name for m in panel.measures]
     mask = panel.axes.mask(group)
-    draws = bootstrap.group(mask).faces
+    sums, (by_face, _) = crossed.group(mask), crossed.influences([(mask, 1.0)])
     differences = {}
     for question in AXIS_QUESTIONS:
         pair = [_name("changed", question), _name("changed", question, NOISE)]
@@ -142,9 +142,15 @@ def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules
             continue
         changed, noise = (names.index(name) for name in pair)
         for row, judge in enumerate(panel.editors):
-            values = [shares(panel, panel.measures[at], [row], {"": mask}).get("") for at in (changed, noise)]
-            if values[0] is not None and values[1] is not None:
-                difference = draws[:, row, changed] - draws[:, row, noise]
-                interval = as_interval(percentile(difference, rules.confidence)) or (None, None)
-                differences[judge, question] = Moved(values[0] - values[1], *interval)
+            value = float(sums.value[row, changed] - sums.value[row, noise])
+            if np.isnan(value):
+                continue
+            faces = float(sums.faces[row, changed])
+            spread = float(np.square(by_face[:, row, changed] - by_face[:, row, noise]).sum())
+            if faces < 2 or spread <= NEGLIGIBLE:
+                differences[judge, question] = Moved(value)
+                continue
+            sure = Uncertainty(np.asarray(spread * faces / (faces - 1)), np.asarray(faces - 1))
+            reach = float(sure.half_width(rules.confidence))
+            differences[judge, question] = Moved(value, value - reach, value + reach)
     return differences

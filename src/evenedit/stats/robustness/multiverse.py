@@ -51,7 +51,7 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
         if (t.experiment, t.condition) == (Experiment.DIAGNOSIS, ConditionKind.BASELINE)
         and t.editor is not None
         and Measure(t.measure).name in rules.rates
-        and (t.p < ALPHA or (t.measure in ALWAYS and t.factor == table.factors[0].name))
+        and ((t.p is not None and t.p < ALPHA) or (t.measure in ALWAYS and t.factor == table.factors[0].name))
     ]
     if not len(rows) or not chosen:
         return

@@ -14,9 +14,11 @@ from evenedit.ratings.combine import applicable_questions as asked_of
 from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.results.results import Coverage, GapTest
+from evenedit.stats.disparity.gaps import gaps
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import RatioMeasure, build_panel, by_face
-from evenedit.stats.engine.permutation import gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -59,7 +61,14 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     if not ledger.measures:
         return []
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
-    return gap_tests(build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where), rules)
+    panel = build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
+    tests = [test for _, test in gaps(CrossedPanel(panel), rules)]
+    by_editor = {t.editor: [other for other in tests if other.editor == t.editor] for t in tests}
+    return [
+        replace(t, p_adjusted=p)
+        for family in by_editor.values()
+        for t, p in zip(family, holm([t.p for t in family]), strict=True)
+    ]
 
 
 def _askable(table: RatingTable) -> list[int]:

@@ -15,7 +15,6 @@ from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.results import Sensitivity
-from evenedit.stats.engine.estimates import ratio
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -68,7 +67,7 @@ def _rows(
                     threshold=cut.rule,
                     missing=varied.missing,
                     is_default=cut == rate and varied.missing == rules.missing,
-                    value=ratio(int(total.sum()), int(count.sum())),
+                    value=int(total.sum()) / int(count.sum()) if count.sum() else None,
                     gap=max(shares) - min(shares) if len(shares) > 1 else None,
                     n=int(count.sum()),
                 )

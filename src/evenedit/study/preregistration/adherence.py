@@ -117,6 +117,7 @@ def _missing_edits(study: StudyContext) -> Iterator[PlanChange]:
     """Edits of the plan that are not there."""
     file, sources, edits = study.file, study.store.sources(), study.store.edits()
     planned = [*design.diagnosis(file, sources), *design.floor(file, sources), *design.stereotype(file, sources)]
+    planned += study.design.null_pairs(sources)
     finished = sum(r.id in edits and edits[r.id].outcome is not Outcome.FAILED for r in planned)
     if finished < len(planned):
         yield PlanChange(

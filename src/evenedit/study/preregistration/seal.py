@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from evenedit.config.sections import Sections
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.images import encode, write_whole
@@ -103,13 +104,11 @@ def read_seal(study: StudyContext) -> Seal | None:
 def current_plan(study: StudyContext) -> dict[str, Any]:
     """Return the plan of a study: the same before the first edit and after the last if nothing changed."""
     file = study.file
-    body = file.sections.model_dump(mode="json", include=FROZEN)
-    survey = file.sections.survey.model_dump(mode="json", include=set(SURVEY)) if file.sections.survey else None
     sources = study.store.sources() or dict(_portraits(study))
     requests = [*design.diagnosis(file, sources), *design.floor(file, sources), *design.stereotype(file, sources)]
+    requests += study.design.null_pairs(sources)
     plan = {
-        **body,
-        "survey": survey,
+        **frozen_tables(file.sections),
         "prompts_in_words": {p.id: p.text for s in (file.prompts, file.wino) for p in s},
         "portraits": {s.id: [s.image, dict(s.attributes)] for s in sources.values()},
         "requests": {"number": len(requests), "digest": digest(sorted(r.id for r in requests))},
@@ -118,6 +117,16 @@ def current_plan(study: StudyContext) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(json.dumps(plan))
     return plain
+
+
+def frozen_tables(sections: Sections) -> dict[str, Any]:
+    """Return the tables and keys of a study file that are frozen."""
+    body = sections.model_dump(mode="json", include=FROZEN)
+    diagnosis = body["experiments"]["diagnosis"]
+    if diagnosis and diagnosis["null_pairs"] is None:  # earlier seals have no such key
+        del diagnosis["null_pairs"]
+    survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
+    return {**body, "survey": survey}
 
 
 def _portraits(study: StudyContext) -> Iterator[tuple[str, Source]]:

@@ -240,6 +240,7 @@ function openFinalise(button) {
     tell("");
     button.disabled = false;
   });
+  button.disabled = !("ready" in button.dataset); // before this, a click would have been lost
 }
 
 const cell = document.getElementById("cell");

@@ -12,6 +12,7 @@ const stage = document.getElementById("stage");
 // -- filters -------------------------------------------------------------------------------------------------
 
 let loading = null;
+let replacing = false;
 
 function address(form) {
   const pairs = [...new FormData(form)].filter(([, value]) => value !== "");
@@ -19,10 +20,13 @@ function address(form) {
   return form.getAttribute("action") + (query ? `?${query}` : "");
 }
 
+const written = () => [...filters.querySelectorAll("[type=text], [type=number]")].map(({ name, value }) => [name, value]);
+
 async function show(url, { push = true, scroll = false } = {}) {
   loading?.abort();
   loading = new AbortController();
   const results = document.getElementById("results");
+  const before = new Map(written());
   results.setAttribute("aria-busy", "true");
   let fresh;
   let found;
@@ -38,11 +42,19 @@ async function show(url, { push = true, scroll = false } = {}) {
     location.assign(url);
     return;
   }
-  const form = document.getElementById("filters");
+  const form = filters;
+  const since = written().filter(([name, value]) => value !== before.get(name)); // typed while this was on its way
   const focus = form.contains(document.activeElement) ? document.activeElement : null;
   const open = new Map([...form.querySelectorAll("details")].map((d) => [d.id, d.open]));
   const scrolled = new Map([...form.querySelectorAll("details")].map((d) => [d.id, d.querySelector("fieldset")?.scrollTop ?? 0]));
+  const caret = focus?.selectionStart;
+  replacing = true; // a field that goes while it has the focus tells of a change
   form.replaceChildren(...document.importNode(fresh.getElementById("filters"), true).childNodes);
+  replacing = false;
+  for (const [name, value] of since) {
+    form.elements[name].value = value;
+    form.elements[name].addEventListener("blur", apply, { once: true });
+  }
   for (const each of form.querySelectorAll("details")) {
     each.open = open.get(each.id) ?? each.open;
     const list = each.querySelector("fieldset");
@@ -55,15 +67,19 @@ async function show(url, { push = true, scroll = false } = {}) {
   if (focus) {
     const named = [...form.elements].filter((e) => e.name === focus.name && (e.type !== "checkbox" || e.value === focus.value));
     named[0]?.focus({ preventScroll: true });
-    if (named[0]?.type === "text") named[0].setSelectionRange(focus.selectionStart, focus.selectionStart);
+    if (named[0]?.type === "text") named[0].setSelectionRange(caret, caret);
   }
   if (scroll) results.scrollIntoView();
+}
+
+function apply() {
+  if (!replacing) show(address(filters));
 }
 
 const filters = document.getElementById("filters");
 if (filters) {
   if (narrow.matches) document.getElementById("panel").open = false;
-  filters.addEventListener("change", () => show(address(filters)));
+  filters.addEventListener("change", apply);
   filters.addEventListener("submit", (event) => {
     event.preventDefault();
     show(address(filters));
@@ -125,7 +141,8 @@ for (const button of document.querySelectorAll("[data-help]")) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help.open) return;
-  const inside = event.target.closest("input, select, textarea");
+  // The box in the help may keep the focus for a moment after the help is closed: keys do not belong to it.
+  const inside = help.contains(event.target) ? null : event.target.closest("input, select, textarea");
   if (inside && event.key === "Escape" && filters) {
     tiles()[0]?.focus();
     return;

@@ -7,7 +7,7 @@ const ORIGINAL = {
   up: "ArrowUp", down: "ArrowDown", left: "ArrowLeft", right: "ArrowRight",
   next: "n", previous: "p", zoom: "z", help: "?",
 };
-const SHOWN = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", " ": "␣" };
+const EFFECT_LEVELS = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", " ": "␣" };
 const STORED = "evenedit:keys";
 
 export class Keys {
@@ -24,7 +24,7 @@ export class Keys {
   }
 
   shown(action) {
-    return SHOWN[this.map[action]] ?? this.map[action];
+    return EFFECT_LEVELS[this.map[action]] ?? this.map[action];
   }
 
   change(action, key) {

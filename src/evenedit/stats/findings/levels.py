@@ -1,0 +1,105 @@
+"""The level of a finding: what its test shows, and who saw it.
+
+Statistics alone give `clear` (Holm's p < 0.05 over all tests of the report), `suggestive` (Benjamini and Hochberg's
+q <= 0.05) or nothing. `clear` is then reserved for people and validated instruments. Judges alone give
+`clear_to_judges`, and less where they do not agree on the outcome as it is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from evenedit.results.finding import ALPHA, Evidence, FindingLevel, Reliability
+from evenedit.stats.engine.families import benjamini_hochberg, holm
+
+CHANCE = 0.0
+"""Judges whose lower limit of alpha is not above this agree no better than chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjusted:
+    """A test of the report, adjusted for all others."""
+
+    p: float | None
+    p_adjusted: float | None
+    q: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        """True if Holm's p is below 0.05."""
+        return self.p_adjusted is not None and self.p_adjusted < ALPHA
+
+    @property
+    def is_suggestive(self) -> bool:
+        """True if the false discovery rate is at most 0.05."""
+        return self.q is not None and self.q <= ALPHA
+
+
+NOT_TESTED = Adjusted(None, None, None)
+
+
+def adjust(p: Mapping[Hashable, float | None]) -> dict[Hashable, Adjusted]:
+    """Adjust all tests of a report as one family; tests without p are no part of it."""
+    values = list(p.values())
+    return {
+        key: Adjusted(raw, one, other)
+        for key, raw, one, other in zip(p, values, holm(values), benjamini_hochberg(values), strict=True)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Who saw an outcome, and how far that can be relied on."""
+
+    evidence: Evidence
+    highest: FindingLevel
+    """The highest level that this evidence allows."""
+    reliability: Reliability | None = None
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def is_chance(self) -> bool:
+        """True if the judges agree on the outcome no better than chance, or their agreement is not defined."""
+        return self.evidence == "none"
+
+    def level(self, test: Adjusted, *, can_be_clear: bool = True) -> FindingLevel | None:
+        """Return the level of a tested finding; None where the test shows nothing."""
+        if self.is_chance:
+            return "cannot_tell"
+        if test.is_clear and can_be_clear:
+            return self.highest
+        return "suggestive" if test.is_clear or test.is_suggestive else None
+
+
+def judges_sight(judges: int, reliability: Reliability | None, threshold: float, *, is_gap: bool) -> Sight:
+    """Return what judges alone can show of an outcome.
+
+    One judge cannot make a gap by answering at random, but any shift; so its shifts are at most suggestive.
+    """
+    if judges < 2:
+        caveat = () if is_gap else ("One judge rated this, and its error is not known.",)
+        return Sight("one_judge", "clear_to_judge" if is_gap else "suggestive", None, caveat)
+    if reliability is None or reliability.low is None or reliability.low <= CHANCE:
+        return Sight("none", "cannot_tell", reliability)
+    if reliability.low < threshold:
+        return Sight("judges", "suggestive", reliability, (agreement_clause(reliability, judges),))
+    return Sight("judges", "clear_to_judges", reliability)
+
+
+def agreement_clause(r: Reliability, judges: int) -> str:
+    """Return the sentence on judges who agree too little for a clear finding."""
+    who = "two judges" if judges == 2 else f"{judges} judges"
+    return f"The {who} agree only moderately on this (α = {alpha_text(r)})."
+
+
+def alpha_text(r: Reliability) -> str:
+    """Return alpha with its interval in words."""
+    if r.value is None:
+        return "not defined"
+    ends = "" if r.low is None or r.high is None else f", {_number(r.low)} to {_number(r.high)}"
+    return f"{_number(r.value)}{ends}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
