@@ -441,8 +441,8 @@ def run(_folder: Path) -> Validation:
         f"## Other families: {many:,} studies each",
         "",
         "84 faces and 20 prompts, base rate 20 % and no gap unless stated; the same limits. A world with a share "
-        f"beyond its limit is drawn again with another seed, {AGAIN} times as many studies; these decide. That rule was "
-        "made after a first run of this seed had one share (a shift, unequal groups) 0.004 below its limit.",
+        f"beyond its limit is drawn again with another seed, {AGAIN} times as many studies; these decide. That rule "
+        "was made after a first run of this seed had one share (a shift, unequal groups) 0.004 below its limit.",
         "",
         *other_families(tally, many),
         "",

@@ -384,7 +384,8 @@ def run(_folder: Path) -> Validation:
         "",
         "## An even editor",
         "",
-        "Five correlated axes, nine rates by race, gender and age. Findings about gaps. Asked: any clear ≤ 0.06, any suggestive ≤ 0.07.",
+        "Five correlated axes, nine rates by race, gender and age. Findings about gaps. "
+        "Asked: any clear ≤ 0.06, any suggestive ≤ 0.07.",
         "",
         *alarms(tally, studies),
     ]
