@@ -19,7 +19,7 @@ from evenedit.report.render.index import Index
 from evenedit.report.text.summary import summarise
 from evenedit.run import measuring as measurements
 from evenedit.run import measuring_process
-from evenedit.stats.disparity.instruments import SHARES
+from evenedit.stats.disparity.instruments import BOUNDS
 from evenedit.storage.store import Store
 from evenedit.study.analysis import analysis_rules, compute_results
 from tests.support.studies import open_study, write_study
@@ -105,7 +105,7 @@ def test_a_report_without_judges_says_what_was_measured(lightening):
     )
     assert black > white
     change = by_name["change"].estimates
-    assert all(e.low >= 0 and e.high <= 1 for e in change if e.measure in SHARES and e.low is not None)
+    assert all(e.low >= 0 and e.high <= 1 for e in change if e.measure in BOUNDS and e.low is not None)
     index = Index(results)
     assert not index.rated
     tables = all_tables(index)

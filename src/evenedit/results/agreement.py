@@ -52,6 +52,7 @@ class JudgeError:
     """The measured error of one judge at one threshold, in one group."""
 
     judge: str
+    """The judge's id."""
     measure: str
     """rate.<rate>"""
     threshold: str

@@ -58,12 +58,15 @@ class GroupDifference:
     """One group of a gap test."""
 
     level: str
+    """The group's label."""
     rate: float
+    """Its rate."""
     value: float
     """The group's rate minus the unweighted mean of all groups; of two groups, minus the other group."""
     low: float | None
+    """Lower end of the simultaneous interval over all groups."""
     high: float | None
-    """Simultaneous interval over all groups."""
+    """Upper end."""
     p: float | None
     """Adjusted for all groups; None where nothing varies or the group has fewer than three faces."""
 
@@ -87,13 +90,15 @@ class GapTest:
     faces: int
     method: str
     t: float | None = None
-    df: float | None = None
     """Of the group with the smallest p."""
+    df: float | None = None
+    """Its degrees of freedom."""
     shrunken: float = 0.0
     """Highest minus lowest rate after shrinkage towards their mean: an estimate of the size of the gap."""
     tau: float = 0.0
     """Estimated standard deviation of the true group rates."""
     groups: tuple[GroupDifference, ...] = ()
+    """Every group with its difference from the others."""
     p_adjusted: float | None = None
     """Holm's adjustment for all tests of the report; None where the gap is no finding's (all editors pooled)."""
     q: float | None = None
