@@ -122,6 +122,10 @@ class World:
 
     def study(self, rng: np.random.Generator) -> Report:
         """The analysis of one study."""
+        return report_of(*self.table(rng))
+
+    def table(self, rng: np.random.Generator) -> tuple[RatingTable, dict[str, float]]:
+        """The ratings of one study, and the chance of each edit to be rated by people."""
         base = 0.05 + self.gap * (np.arange(len(RACES)) == BLACK)
         spread = np.sqrt(1 + 0.5**2 + 0.5**2 + 0.2**2)
         hidden = (
@@ -146,7 +150,7 @@ class World:
         if self.null_pairs:
             null = self._judged(np.zeros((FACES, self.null_pairs), dtype=bool), rng)
             whole = replace(whole, null_pairs=rated(null, [Kind.VLM] * 2, name="n"))
-        return report_of(whole, inclusion)
+        return whole, inclusion
 
     @staticmethod
     def _seen(true: Flags, hit: float, false: float, rng: np.random.Generator) -> Flags:
@@ -380,7 +384,8 @@ def run(_folder: Path) -> Validation:
         "",
         "## An even editor",
         "",
-        "Five correlated axes, nine rates by race, gender and age. Asked: any clear ≤ 0.06, any suggestive ≤ 0.07.",
+        "Five correlated axes, nine rates by race, gender and age. Findings about gaps. "
+        "Asked: any clear ≤ 0.06, any suggestive ≤ 0.07.",
         "",
         *alarms(tally, studies),
     ]

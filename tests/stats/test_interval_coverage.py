@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from evenedit.core.records import Kind
 from evenedit.results.finding import CLEAR
-from evenedit.stats import analyse
+from evenedit.stats import StudyFacts, analyse
 from validation import engine, evidence
 from validation.worlds import Latent, Multiplied, frame
 
@@ -48,8 +47,7 @@ def test_judges_who_err_as_often_up_as_down_make_no_shift(judges):
 
 
 def test_an_even_editor_rarely_alarms():
-    clear, suggestive, declared, either = engine.even_editor(np.random.default_rng(14), 60)
-    assert max(x.mean() for x in (clear, suggestive, declared, either)) <= 9 / 60
+    assert max(x.mean() for x in engine.even_editor(np.random.default_rng(14), 60)) <= 9 / 60
 
 
 def studies(world: evidence.World, count: int = 4) -> evidence.Seen:
@@ -82,13 +80,20 @@ def test_people_demote_what_judges_make_and_raise_what_they_miss():
     assert np.mean([p.value for p in missed.contrasts()]) == pytest.approx(0.194, abs=0.07)
 
 
-def test_the_findings_of_validations_are_those_of_an_analysis():
-    rng = np.random.default_rng(15)
-    calls = {q: rng.integers(1, 6, (2, 84, 20)).astype(np.int8) for q in evidence.AXES}
-    calls["race_drift"][1] = calls["race_drift"][0]
-    table = evidence.rated(calls, [Kind.VLM] * 2)
+def told(findings) -> list[tuple[object, ...]]:
+    return [(f.id, f.level, f.value, f.p, f.q, f.text) for f in findings if f.kind in ("shift", "gap")]
 
-    def told(findings) -> list[tuple[object, ...]]:
-        return [(f.id, f.level, f.value, f.p, f.q, f.text) for f in findings if f.kind in ("shift", "gap")]
 
-    assert told(evidence.report_of(table).findings) == told(analyse(table, evidence.RULES).findings) != []
+@pytest.mark.parametrize(
+    "world",
+    [
+        evidence.World("", "random"),
+        evidence.World("", "artefact", null_pairs=4),
+        evidence.World("", "miss", 0.22, labels=300, null_pairs=2),
+    ],
+    ids=["judges", "null pairs", "people"],
+)
+def test_the_findings_of_validations_are_those_of_an_analysis(world):
+    table, inclusion = world.table(np.random.default_rng(15))
+    whole = analyse(table, evidence.RULES, StudyFacts(inclusion=inclusion))
+    assert told(evidence.report_of(table, inclusion).findings) == told(whole.findings) != []
