@@ -335,3 +335,16 @@ def test_two_gap_tests_with_one_key_are_an_error():
     assert len(set(keys)) == len(keys)
     with pytest.raises(AssertionError, match="same key"):
         add_findings(FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors)))
+
+
+def test_null_pairs_are_no_error_of_a_judge_that_calls_their_request_ignored():
+    """Judges rightly rate an unchanged portrait as an ignored request; a third of the real requests are ignored too."""
+    rows = [edit(source, prompt) for source, prompt in product(GRID, PROMPTS)]
+    given = [scores(success=1 if some(at, p, 3) else 5) for (at, _), p in product(enumerate(GRID), PROMPTS)]
+    ignored = [scores(success=1) for _ in rows]
+    table = table_of(rows, {"judge-a": given, "judge-b": given})
+    null = table_of(rows, {"judge-a": ignored, "judge-b": ignored})
+    results = analyse(replace(table, null_pairs=null), QUICK)
+    found = of(results, "rate.soft_erasure")
+    assert found.level == "clear_to_judges" and "unchanged portraits" not in found.text
+    assert not [e for e in results.judge_errors if e.measure == "rate.soft_erasure"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import WANTED_OF_NOTHING
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable
 from evenedit.results.agreement import JudgeError
@@ -53,15 +54,15 @@ class FalseCalls:
     """By measure, over everybody."""
 
     def rate(self, measure: str) -> Estimate | None:
-        """Return a rate or shift over everybody; None where it was not read."""
+        """Return a rate or shift over everybody; None where it was not read, or is right on an unchanged portrait."""
         e = self.estimates.get(measure)
-        return e if e is not None and e.value is not None else None
+        return e if e is not None and e.value is not None and _is_false(measure) else None
 
     def difference(self, measure: str, factor: str, level: str) -> FalseDifference | None:
         """Return a group's difference; None where a group has no null pairs."""
         at = next((at for at, m in enumerate(self.crossed.panel.measures) if m.name == measure), None)
         levels = self.crossed.panel.axes.levels.get(factor, ())
-        if at is None or level not in levels or len(levels) < 2:
+        if at is None or level not in levels or len(levels) < 2 or not _is_false(measure):
             return None
         share = 1.0 if len(levels) == 2 else 1 / len(levels)
         weights = [(1.0 if len(levels) == 2 else 1 - share) if code == level else -share for code in levels]
@@ -78,8 +79,8 @@ class FalseCalls:
         """Return whether an instrument reports few changes on null pairs, and not more in one group."""
         name = Measure(measure)
         rate = name.to(MeasureKind.RATE) if name.kind == MeasureKind.GAP else name
-        e = self.rate(rate)
-        if e is None or e.value is None or abs(e.value) > MOST_FALSE:
+        e = self.estimates.get(rate)
+        if e is None or e.value is None or (abs(e.value) if _is_false(rate) else 1 - e.value) > MOST_FALSE:
             return False
         levels = self.crossed.panel.axes.levels.get(factor, ()) if factor is not None else ()
         tests = group_tests(self.crossed, factor, 0.95) if factor is not None and len(levels) > 1 else {}
@@ -126,12 +127,8 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
         for panel in _judged(judge, single):
             for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 name = Measure(e.measure)
-                if (
-                    e.editor is not None
-                    and e.value is not None
-                    and name.name in rules.rates
-                    and (name.kind == MeasureKind.RATE)
-                ):
+                is_rate = name.kind == MeasureKind.RATE and name.name in rules.rates and _is_false(name)
+                if e.editor is not None and e.value is not None and is_rate:
                     yield JudgeError(
                         judge=null.raters[at],
                         measure=e.measure,
@@ -144,6 +141,11 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
                         n=e.n,
                         source="null_pairs",
                     )
+
+
+def _is_false(measure: str) -> bool:
+    """Return whether an outcome is an error on an unchanged portrait; that the request is missing there is right."""
+    return Measure(measure).name.removeprefix("measured_") not in WANTED_OF_NOTHING
 
 
 def _by_face(null: RatingTable) -> RatingTable:
