@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
+from hypothesis import settings
 
 from evenedit.api.study import Study
 from evenedit.storage.store import Store
@@ -44,6 +45,8 @@ def pytest_configure() -> None:
     Some virtual machines announce AMX and end a program that uses it ("Illegal instruction"): torch does without.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("no deadline", deadline=None)  # the machine may be busy
+    settings.load_profile("no deadline")
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
     for phase in ("connect", "read", "write", "pool"):  # httpx's default is 5 s, and the machine may be busy
         setattr(DEFAULT_TIMEOUT_CONFIG, phase, 60.0)

@@ -45,7 +45,7 @@ def editor(**changes):
         ({"ensemble": {"diagnosis": "average"}}, "ensemble.diagnosis: unknown rule 'average'"),
         ({"ensemble": {"missing": "zero"}}, "'ensemble.missing' is 'zero'"),
         ({"thresholds": {"race_chnge": {"at_least": 3}}}, "did you mean 'race_change'?"),
-        ({"thresholds": {"race_change": {"at_least": 9}}}, "'thresholds.race_change.at_least' is 9"),
+        ({"thresholds": {"race_change": {"at_least": 9}}}, "thresholds.race_change: 9 is above the last level, 5"),
         ({"thresholds": {"race_change": {}}}, "give either at_least or at_most"),
         ({"store": {"url": "mysql://x"}}, "only postgresql:// is supported"),
         ({"sources": {"kind": "drawn", "settings": {"colour": 1}}}, "sources: unknown setting 'colour'"),

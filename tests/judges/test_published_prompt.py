@@ -15,7 +15,7 @@ from evenedit.judges import published_prompt
 from evenedit.judges.feature_prompts import PUBLISHED, label_words
 from evenedit.judges.raters import revision
 from evenedit.protocol import AXES, load_prompts, questions_for
-from evenedit.protocol.rubric import IDENTITY, PUBLISHED_ANCHORS
+from evenedit.protocol.rubric import IDENTITY, shipped_rubric
 
 SEEDS = Path(os.environ.get("EVENEDIT_DATA") or Path(__file__).parents[3] / "shared" / "data").parent / "seeds"
 BLANK = Image.new("RGB", (8, 8))
@@ -38,7 +38,7 @@ def paper() -> str:
 
 
 def asked(case: Case, rubric: str = "published") -> str:
-    questions = (IDENTITY,) if case.other else questions_for("diagnosis", case.prompt, rubric)
+    questions = (IDENTITY,) if case.other else questions_for("diagnosis", case.prompt, shipped_rubric(rubric))
     ask = published_prompt.render(case, questions, image_size=64)
     return "\n".join(part for part in ask.parts if isinstance(part, str))
 
@@ -50,7 +50,7 @@ def case(prompt: str = "O-01", **more: object) -> Case:
 
 def test_every_anchor_stands_in_table_14(paper):
     table = paper[paper.index("## Axis 1-5 Scale Definition") : paper.index("Table 14: Detailed scoring rubrics")]
-    for anchors in PUBLISHED_ANCHORS.values():
+    for anchors in (q.labels for q in shipped_rubric("published").questions.values() if q.sided != "choice"):
         for number, anchor in enumerate(anchors, 1):
             assert f"- {number}: {words(anchor)}" in table
 

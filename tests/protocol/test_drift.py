@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evenedit.protocol import DEFAULT_RATES, Rate
-from evenedit.protocol.drift import DRIFT_RATES, drift
+from evenedit.protocol import DEFAULT_RATES, Rate, default_rubric
+from evenedit.protocol.drift import drift
 from evenedit.protocol.rubric import QUESTION_IDS
 
 
@@ -55,7 +55,7 @@ def test_whether_an_edit_drifted_obeys_the_studys_threshold(score, cut, drifted,
 )
 def test_each_rate_is_met_by_its_own_side_alone(axis, score, rate):
     found = drift(answers(**(STILL | {axis: score})))
-    assert [name for name in DRIFT_RATES if found.meets[name]] == [rate]
+    assert [name for name in default_rubric().drift_rates if found.meets[name]] == [rate]
 
 
 def test_many_edits_at_once_are_each_on_their_own():

@@ -19,13 +19,12 @@ from evenedit.ratings.combine import (
     combine,
     concerns,
     judges_only,
+    majority,
     mean,
     median,
-    preference,
     primary_unless_close,
     priority,
     spread,
-    verdict,
 )
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, Scores, edit_columns
 
@@ -50,6 +49,14 @@ def table_of(rows: list[dict[str, str]], *raters: list[dict[str, int]], kinds: t
     return RatingTable(
         pd.DataFrame(edits)[list(edit_columns(FACTORS))], names, kinds or (VLM,) * len(raters), values, status
     )
+
+
+def verdict(cube: np.ndarray) -> np.ndarray:
+    return majority(cube, 3, (U,), U)
+
+
+def preference(cube: np.ndarray) -> np.ndarray:
+    return majority(cube, 4, (NO_PREFERENCE,), NO_PREFERENCE)
 
 
 def column(found: Scores, question: str) -> list[int]:

@@ -27,7 +27,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.core.version import __version__
 from evenedit.protocol import PromptSet
-from evenedit.protocol.rubric import WORDINGS
+from evenedit.protocol.rubric import SHIPPED, shipped_rubric
 from evenedit.ratings.ratings_file import FILE as RATINGS
 from evenedit.ratings.ratings_file import read_frame, write_ratings
 from evenedit.results.results import Results
@@ -120,7 +120,7 @@ def contradicting_files(bundle: SealedZip, evidence: Evidence, results: Results)
         yield from (
             name for name, content in expected_files.items() if name in bundle.names and bundle.read(name) != content
         )
-        known = [question for wording in WORDINGS.values() for question in wording.values()]
+        known = [question for name in SHIPPED for question in shipped_rubric(name).questions.values()]
         unknown = (question for question in evidence.record.materials.questions if question not in known)
         yield from (f"study.json (the words of {question.id})" for question in unknown)
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
 from evenedit.interchange.export import StudyRecord
 from evenedit.judges.parsing import parse
-from evenedit.protocol import questions_for
+from evenedit.protocol import Rubric, questions_for
 from evenedit.protocol.rubric import IDENTITY, STATUS, preferred
 from evenedit.ratings.build import build_table, edit_frame
 from evenedit.ratings.sources import PREFERENCE, RatingSource
@@ -98,6 +98,7 @@ class Evidence:
             readings=self.readings,
             reviewers=int(self.record.rules.ensemble.get("reviewers", 1)),
             asks={prompt.id: prompt.asks for prompt in self.record.prompts},
+            rubric=Rubric.from_tables(self.record.rubric),
         )
 
     def check_replies(self) -> ReplyCheck:

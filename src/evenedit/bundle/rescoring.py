@@ -16,10 +16,11 @@ from evenedit.bundle.coherence import contradicting_files, stated_rules, stated_
 from evenedit.bundle.evidence import ReplyCheck
 from evenedit.bundle.evidence_files import read_evidence
 from evenedit.bundle.scoring import plan_adherence, score
-from evenedit.config.check import explain
+from evenedit.config.sections import Sections
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.provenance import provenance
+from evenedit.core.validation import explain
 from evenedit.core.version import __version__
 from evenedit.interchange.analyze import PRESETS
 from evenedit.results.preregistration import PlanChange
@@ -103,7 +104,7 @@ def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     try:
         return stated_rules(stated_sections(bundle, changed))
     except ValidationError as error:
-        raise EvenEditError(*(f"{rules}: {line}" for line in explain(error))) from None
+        raise EvenEditError(*(f"{rules}: {line}" for line in explain(error, Sections))) from None
 
 
 def differences(stated: Mapping[str, Any], rescored: Mapping[str, Any]) -> Iterator[str]:

@@ -16,8 +16,9 @@ from evenedit.cases.labels import group_in_words, in_a_sentence, labels_in_words
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.protocol import QUESTIONS, Factor, factor
-from evenedit.protocol.drift import DRIFT_AXES, drift
+from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.rubric import CHANGES
 from evenedit.ratings.combine import combine
 from evenedit.ratings.ratings_file import FILE as RATINGS
 from evenedit.ratings.ratings_file import read_ratings
@@ -77,7 +78,7 @@ class Side:
         """Return the editor of results, with the ratings in a file."""
         rules = AnalysisRules.from_dict(results.rules)
         name = _chosen(where, editor, results.editors)
-        table = read_ratings(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)))
+        table = read_ratings(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)), results.asked)
         return cls(where, name, combine(table, rules.ensemble, rules.missing), rules, results.prompts)
 
     @classmethod
@@ -275,7 +276,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
 def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
     if first.study is None or second.study is None:
         return
-    axes = [QUESTION_IDS.index(q) for q in DRIFT_AXES]
+    axes = [QUESTION_IDS.index(q) for q in CHANGES]
     answers = [side.scores.values[pairs.rows[:, at]] for at, side in enumerate((first, second))]
     values = [each[:, axes].astype(int) for each in answers]
     before, after = (drift(each, first.rules.rates) for each in answers)
@@ -304,7 +305,7 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
             ],
             "scores": [
                 (QUESTIONS[q].title, int(values[0][at][n]), int(values[1][at][n]))
-                for n, q in enumerate(DRIFT_AXES)
+                for n, q in enumerate(CHANGES)
                 if values[0][at][n] and values[1][at][n]
             ],
         }

@@ -6,16 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, get_args
-
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from evenedit.config.primary import primary_problems
 from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import LANGUAGE, NULL_PAIR_EDITOR, SIMULATED, is_simulated
-from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
+from evenedit.protocol import FACTORS, QUESTIONS, Factor
 from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions
 
@@ -33,7 +31,6 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _plugin_problems("judges", [(j.id, j.kind, j.settings) for j in file.judges])
     yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in file.instruments])
     yield from _editor_problems(file)
-    yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
     yield from primary_problems(file, factors_of(file))
     yield from _retention_problems(file)
@@ -153,14 +150,6 @@ def _editor_problems(file: Sections) -> Iterator[str]:
     for instrument in file.instruments:
         for name in set(instrument.editors or ()) - editors:
             yield f"instruments '{instrument.id}': there is no editor '{name}'{plugins.suggest(name, editors)}"
-
-
-def _threshold_problems(file: Sections) -> Iterator[str]:
-    for name, cut in file.thresholds.items():
-        if name not in DEFAULT_RATES:
-            yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"
-        elif (cut.at_least is None) == (cut.at_most is None):
-            yield f"thresholds.{name}: give either at_least or at_most"
 
 
 def _ensemble_problems(file: Sections) -> Iterator[str]:
@@ -291,35 +280,3 @@ def _honesty(group: str, label: str, ident: str, kind: str, settings: Mapping[st
         yield f"{label}: is simulated, so its id must begin with '{SIMULATED}': try '{SIMULATED}{ident}'"
     if not simulated and is_simulated(ident):
         yield f"{label}: is not simulated; an id that begins with '{SIMULATED}' would mislead"
-
-
-def explain(error: ValidationError) -> Iterator[str]:
-    """Yield pydantic's errors in terms of study.toml."""
-    for problem in error.errors():
-        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"]).lstrip(".")
-        kind, value = problem["type"], problem["input"]
-        if kind == "extra_forbidden":
-            *parents, key = problem["loc"]
-            yield f"unknown key '{where}'{plugins.suggest(str(key), _keys(parents))}"
-        elif kind == "missing":
-            yield f"'{where}' is missing and required"
-        else:
-            yield f"'{where}' is {value!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
-
-
-def _keys(parents: list[Any]) -> list[str]:
-    """Return the keys allowed in a table of the file."""
-    model: Any = Sections
-    for part in parents:
-        if isinstance(part, int):
-            continue
-        annotation = model.model_fields[part].annotation
-        nested = [a for a in (annotation, *_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
-        if not nested:
-            return []
-        model = nested[0]
-    return list(model.model_fields)
-
-
-def _args(annotation: Any) -> list[Any]:
-    return [inner for arg in get_args(annotation) for inner in (arg, *_args(arg))]

@@ -24,9 +24,15 @@ class About(_Section):
     preset: Preset = "default"
     """The rules: `default`, or `published` for exactly what the paper did (judges see labels, the paper's prompt and
     rubric; no placebo, no swapped control)."""
-    rubric: Preset | None = None
-    """The wording of the answers that judges and people choose from: `default`, or `published` for the paper's Table
-    14; as `preset` when left out."""
+    rubric: str | None = None
+    """The questions that judges and people answer: `default`, `published` for the wording of the paper's Table 14,
+    `short-002`, or a rubric file; as `preset` when left out."""
+    without: list[str] = []
+    """Questions of the rubric that are not asked."""
+    direction: list[str] = []
+    """Factors by which it is asked how people are seen before and after the edit, from single pictures."""
+    direction_shows: Literal["picture", "face"] = "picture"
+    """What is shown for that: the whole picture, or the face with a margin."""
     judge_prompt: Preset | None = None
     """The prompt for judges: `default`, or `published` for the paper's Listing 1; as `preset` when left
     out."""
@@ -271,9 +277,9 @@ class EnsembleSection(_Section):
 class Threshold(_Section):
     """[thresholds]: the threshold of a rate."""
 
-    at_least: int | None = Field(default=None, ge=1, le=5)
+    at_least: int | None = Field(default=None, ge=1, le=9)
     """The rate counts scores from this one up …"""
-    at_most: int | None = Field(default=None, ge=1, le=5)
+    at_most: int | None = Field(default=None, ge=1, le=9)
     """… or from this one down."""
 
 
@@ -551,6 +557,8 @@ class Sections(_Section):
     """The factors that portraits are labelled and grouped by."""
     curation: CurationSection | None = None
     """Candidates among which reviewers choose the portraits."""
+    questions: list[dict[str, Any]] = []
+    """Questions of the study's own, after those of the rubric."""
     prompts: PromptSection = PromptSection()
     """Which prompts the diagnosis uses."""
     experiments: Experiments = Experiments()

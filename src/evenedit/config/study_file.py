@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from evenedit.config.check import explain, factors_of, problems
+from evenedit.config.check import RESERVED, factors_of, problems
+from evenedit.config.questions import study_rubric
 from evenedit.config.sections import (
     EditorSection,
     EthicsSection,
@@ -31,9 +32,9 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Prompt, Question
-from evenedit.protocol import DEFAULT_RATES, Factor, PromptSet, Rate, load_prompts, questions_for
+from evenedit.core.validation import explain
+from evenedit.protocol import Factor, PromptSet, Rate, Rubric, default_rubric, load_prompts, questions_for
 from evenedit.protocol.prompts import FLOOR, merge, translated
-from evenedit.protocol.rubric import WORDINGS
 
 FILE = "study.toml"
 NULL_PAIRS = 2
@@ -66,6 +67,8 @@ class StudyFile:
     """Prompts of the diagnosis, after `include`."""
     wino: PromptSet
     """Prompts of the stereotype experiment; empty without it."""
+    rubric: Rubric = field(default_factory=default_rubric)
+    """What raters are asked, in this study's wording."""
 
     @classmethod
     def load(cls, where: Path) -> StudyFile:
@@ -85,11 +88,13 @@ class StudyFile:
         try:
             file = Sections.model_validate(data)
         except ValidationError as error:
-            raise EvenEditError(*(f"{where}: {line}" for line in explain(error))) from None
-        issues = list(problems(file))
+            raise EvenEditError(*(f"{where}: {line}" for line in explain(error, Sections))) from None
+        rubric, wrong = study_rubric(file, factors_of(file), folder, RESERVED)
+        issues = [*problems(file), *wrong]
         prompts = wino = PromptSet("none", ())
         try:
-            prompts = _chosen(merge(load_prompts(s, folder) for s in file.prompts.sets), file.prompts.include)
+            sets = [load_prompts(s, folder, rubric) for s in file.prompts.sets]
+            prompts = _chosen(merge(sets), file.prompts.include)
         except EvenEditError as error:
             issues += [f"prompts: {line}" for line in error.problems]
         issues += _untranslated(file, prompts)
@@ -110,7 +115,7 @@ class StudyFile:
                 issues += [f"experiments.stereotype: {line}" for line in error.problems]
         if issues:
             raise EvenEditError(*(f"{where}: {line}" for line in issues))
-        return cls(folder, file, prompts, wino)
+        return cls(folder, file, prompts, wino, rubric)
 
     @property
     def factors(self) -> tuple[Factor, ...]:
@@ -153,18 +158,15 @@ class StudyFile:
         return _or(judge.blind, not self.published)
 
     @property
-    def rubric(self) -> str:
-        """The wording of every answer that raters choose from."""
-        return self.sections.study.rubric or self.sections.study.preset
-
-    @property
     def questions(self) -> dict[str, Question]:
-        """The questions by id, in this study's wording."""
-        return WORDINGS[self.rubric]
+        """The questions by column, in this study's wording."""
+        return self.rubric.questions
 
-    def questions_of(self, experiment: str, prompt: Prompt) -> tuple[Question, ...]:
-        """Return the questions that judges answer about an edit of this prompt."""
-        questions = questions_for(experiment, prompt, self.rubric, status=self.status)
+    def questions_of(
+        self, experiment: str, prompt: Prompt, labels: Mapping[str, str] | None = None
+    ) -> tuple[Question, ...]:
+        """Return the questions of a judge's main call about an edit of this prompt, of a portrait with these labels."""
+        questions = questions_for(experiment, prompt, self.rubric, status=self.status, labels=labels)
         if not self.sections.study.cannot_tell:
             return questions
         return tuple(q if q.sided == "choice" else replace(q, cannot_tell=True) for q in questions)
@@ -182,8 +184,8 @@ class StudyFile:
     @property
     def rates(self) -> dict[str, Rate]:
         """The rates under this study's thresholds."""
-        return DEFAULT_RATES | {
-            name: Rate(name, DEFAULT_RATES[name].question, t.at_least, t.at_most)
+        return self.rubric.rates | {
+            name: Rate(name, self.rubric.rates[name].question, t.at_least, t.at_most)
             for name, t in self.sections.thresholds.items()
         }
 
@@ -199,9 +201,13 @@ class StudyFile:
             del body["findings"]
         if body["primary"] is None:
             del body["primary"]
-        for name in ("rubric", "judge_prompt", "cannot_tell"):
+        for name in ("rubric", "judge_prompt", "cannot_tell", "without", "direction"):
             if not body["study"][name]:
                 del body["study"][name]
+        if not self.sections.study.direction:
+            del body["study"]["direction_shows"]
+        if not body["questions"]:
+            del body["questions"]
         if body["survey"] and body["survey"]["questionnaire"] is None:
             del body["survey"]["questionnaire"]
         if not body["hypotheses"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -183,12 +183,24 @@ class Question:
     """What raters are asked."""
     labels: tuple[str, ...]
     """The answers to choose from, in their order."""
-    sided: Literal["quality", "one", "two", "choice"]
-    """What the scale's middle means: see axes.toml."""
+    sided: Literal["quality", "one", "two", "choice", "set"]
+    """Where no change lies on the scale: nowhere, at an end, inside; a choice and a set have no order."""
     replaces: str | None = None
     """Asked in place of this question where the prompt has a target age."""
     cannot_tell: bool = False
     """Whether a judge may leave it open because it cannot be told."""
+    words: tuple[str, ...] = ()
+    """Of a choice whose labels are codes: what is shown for each."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What raters read for each answer."""
+        return self.words or self.labels
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; without words where there are none, so that hashes of earlier releases hold."""
+        plain = asdict(self)
+        return plain if self.words else {key: value for key, value in plain.items() if key != "words"}
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from evenedit.design.sampling import balanced, margins_of, priority, routine_of,
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR, translated
-from evenedit.protocol.rubric import Rate
+from evenedit.protocol.questions import Rate
 from evenedit.ratings.table import Scores
 
 QUALITIES = range(90, 99)

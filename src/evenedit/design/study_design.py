@@ -140,4 +140,5 @@ class StudyDesign:
             readings=instruments.readings(list(frame["request_id"])),
             reviewers=reviewers,
             asks={prompt.id: prompt.asks for prompt in (*self.file.prompts, *self.file.wino)},
+            rubric=self.file.rubric,
         )

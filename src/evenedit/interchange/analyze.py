@@ -14,8 +14,9 @@ from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Kind
 from evenedit.interchange.export import FILE, StudyRecord
-from evenedit.protocol import Factor, PromptSet, load_prompts
+from evenedit.protocol import Factor, PromptSet, Rubric, load_prompts
 from evenedit.protocol.prompts import merge
+from evenedit.protocol.rubric import load_rubric
 from evenedit.ratings.exported import read_exported
 from evenedit.ratings.from_csv import Tabular, name_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
@@ -51,8 +52,10 @@ def gather(
     preset: str | None = None,
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
+    rubric: str | Path | Rubric | None = None,
 ) -> Analysis:
     """Collect the inputs of `analyze`."""
+    asked = rubric if rubric is None or isinstance(rubric, Rubric) else load_rubric(str(rubric))
     judged, rated = [*_several(scores), *_several(verdicts)], _several(ratings)
     prompt_sets = [p if isinstance(p, PromptSet) else load_prompts(str(p)) for p in prompts]
     groups = tuple([factors] if isinstance(factors, str) else factors or ()) or None
@@ -61,9 +64,12 @@ def gather(
         if len(judged) > 1:
             raise EvenEditError(f"{folders[0]} is a folder; give the folder of an export alone, or files")
         return _exported(Path(folders[0]), rated, prompt_sets, preset, missing, groups)
-    table = read_with_people(judged, rated, prompt_sets, groups) if rated else read_tables(judged, prompt_sets, groups)
+    if rated:
+        table = read_with_people(judged, rated, prompt_sets, groups, asked)
+    else:
+        table = read_tables(judged, prompt_sets, groups, asked)
     names = [_short(item) for item in (*judged, *rated)]
-    rules = _changed(AnalysisRules.default(), preset, missing)
+    rules = _changed(replace(AnalysisRules.default(), rates=table.rubric.rates), preset, missing)
     facts = StudyFacts(
         provenance=provenance(files=names),
         title=f"Analysis of {', '.join(names)}",
@@ -92,6 +98,7 @@ def _exported(
         _factors(record, groups),
         {name: Kind(kind) for name, kind in record.raters.items()},
         {(r.instrument, r.measure): r.note for r in record.readings},
+        Rubric.from_tables(record.rubric),
     )
     rules = _changed(record.rules, preset, missing)
     origin = provenance(files=names, study=record.study)

@@ -21,7 +21,7 @@ from evenedit.ratings.combine import combine, priority
 from evenedit.ratings.exported import CHANCE
 from evenedit.ratings.ratings_file import ratings_frame
 from evenedit.ratings.sources import StoredRater
-from evenedit.ratings.table import MISSING, QUESTION_IDS, RatingTable
+from evenedit.ratings.table import MISSING, RatingTable
 from evenedit.ratings.to_csv import ENSEMBLE, Words, answer_column, write_tables
 from evenedit.results.materials import MaterialsUsed
 from evenedit.results.reading import decode
@@ -63,6 +63,8 @@ class StudyRecord:
     """What its simulated editors are known to do."""
     materials: MaterialsUsed = field(default_factory=MaterialsUsed)
     """What was asked, word for word."""
+    rubric: tuple[Mapping[str, Any], ...] = ()
+    """The questions as tables of a rubric file; empty for the shipped default."""
 
     def facts(self, provenance: Mapping[str, Any], inclusion: Mapping[str, float], digest: str) -> StudyFacts:
         """Return the facts that an analysis of the study's tables needs."""
@@ -94,6 +96,7 @@ class StudyRecord:
             counts=study_counts(study),
             planted=tuple(effect._asdict() for effect in known_effects(study)),
             materials=collect_materials(study, combine(table, rules.ensemble, rules.missing)),
+            rubric=tuple(file.rubric.to_tables()),
         )
 
     def to_json(self) -> str:
@@ -152,7 +155,10 @@ def _extra_columns(study: StudyContext, table: RatingTable) -> dict[str, Any]:
     scores = combine(table, rules.ensemble, rules.missing)
     scored = np.any(scores.values > MISSING, axis=1)
     columns: dict[str, Any] = {CHANCE: [chances.get(ident) for ident in table.edits["request_id"]]} if chances else {}
-    columns |= {f"{ENSEMBLE}{q}": answer_column(scores.values[:, at], q) for at, q in enumerate(QUESTION_IDS)}
+    columns |= {
+        f"{ENSEMBLE}{name}": answer_column(scores.of(name), question)
+        for name, question in table.rubric.questions.items()
+    }
     columns["needs_review"] = np.where(scored, np.where(scores.needs_review, "yes", "no"), "")
     columns["priority"] = np.where(scored, priority(scores, rules.rates), "")
     return columns

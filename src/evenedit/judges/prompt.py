@@ -20,7 +20,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
-from evenedit.protocol.rubric import AXES, IDENTITY, STEREOTYPE_QUESTIONS, WORDINGS
+from evenedit.protocol.rubric import IDENTITY, STEREOTYPE_QUESTIONS, Rubric, default_rubric
 from evenedit.providers.calls import to_png
 
 OPEN = "null = it cannot be told from these pictures"
@@ -107,9 +107,12 @@ def text_object(fields: dict[str, str]) -> dict[str, Any]:
     return object_schema({name: {"type": "string", "description": note} for name, note in fields.items()})
 
 
-def prompt_hash(*, edited_first: bool = False, rubric: str = "default") -> str:
-    """Hash the wording and the rubric: ratings under different hashes are not of one judge."""
-    questions = WORDINGS[rubric]
+def prompt_hash(*, edited_first: bool = False, rubric: Rubric | None = None) -> str:
+    """Hash the wording and the rubric: ratings under different hashes are not of one judge.
+
+    Declared questions are not part of it: they name their calls beside it.
+    """
+    questions, axes = hashed_questions(rubric or default_rubric())
     image = Image.new("RGB", (1, 1))
     one = Prompt("", "", "")
     aged = Prompt("", "", "", target_years=1)
@@ -118,14 +121,20 @@ def prompt_hash(*, edited_first: bool = False, rubric: str = "default") -> str:
     prompts = [
         render(replace(case, edited_first=edited_first), asked_of, image_size=1)
         for case, asked_of in (
-            (Case([image], image, one, "", labels), [questions[axis] for axis in AXES]),
+            (Case([image], image, one, "", labels), axes),
             (Case([image], image, aged, ""), [q for q in questions.values() if q.replaces]),
-            (Case([image, image], image, two, ""), [questions[q] for q in STEREOTYPE_QUESTIONS]),
+            (Case([image, image], image, two, ""), [questions[q] for q in STEREOTYPE_QUESTIONS if q in questions]),
             (Case([image], image, one, "", other=image), [IDENTITY]),
         )
     ]
     words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in prompts]
     return digest([VERSION, words])
+
+
+def hashed_questions(rubric: Rubric) -> tuple[dict[str, Question], list[Question]]:
+    """Return the questions of a rubric that its study did not declare, and the axes among them."""
+    questions = {q: rubric.questions[q] for q in rubric.columns if not rubric.spec_by_column[q].declared}
+    return questions, [questions[axis] for axis in rubric.axes if axis in questions]
 
 
 def image_parts(case: Case) -> list[tuple[str, Image.Image]]:

@@ -17,7 +17,7 @@ from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
 from evenedit.judges import prompt as default
 from evenedit.judges.prompt import ModelPrompt, answer_schema, object_schema, pixels, text_object
-from evenedit.protocol.rubric import AXES, IDENTITY, WORDINGS
+from evenedit.protocol.rubric import IDENTITY, Rubric
 
 _SYSTEM = "Answer with one JSON object and nothing else."
 VERSION = "1"
@@ -54,16 +54,16 @@ def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Mod
     return ModelPrompt(_SYSTEM, tuple(parts), _schema(questions))
 
 
-def prompt_hash(rubric: str) -> str:
+def prompt_hash(rubric: Rubric) -> str:
     """Hash the wording and the rubric."""
     image = Image.new("RGB", (1, 1))
     labels = {"race": "", "gender": "", "age": ""}
-    questions = WORDINGS[rubric]
+    questions, axes = default.hashed_questions(rubric)
     one, aged = Prompt("", "", ""), Prompt("", "", "", target_years=1)
     prompts = [
         render(case, asked_of, image_size=1)
         for case, asked_of in (
-            (Case([image], image, one, "", labels, mitigated=(True,)), [questions[axis] for axis in AXES]),
+            (Case([image], image, one, "", labels, mitigated=(True,)), axes),
             (Case([image], image, aged, ""), [q for q in questions.values() if q.replaces]),
             (Case([image], image, one, "", other=image, mitigated=(False, True)), [IDENTITY]),
         )

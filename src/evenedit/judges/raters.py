@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from evenedit.config.study_file import JudgeSection, StudyFile
@@ -53,6 +53,6 @@ def revision(file: StudyFile, section: JudgeSection) -> str:
     if plugins.is_remote("judges", section.kind):
         published = file.judge_prompt == "published"
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
-    extras: list[Any] = [asdict(QUESTIONS[STATUS])] if file.status else []
+    extras: list[Any] = [QUESTIONS[STATUS].to_dict()] if file.status else []
     extras += [prompt.OPEN] if file.sections.study.cannot_tell else []
     return digest([section.kind, file.blind(section), section.settings, words, *extras])[:8]

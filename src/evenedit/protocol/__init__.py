@@ -2,7 +2,8 @@
 
 from evenedit.protocol.factors import FACTORS, Factor, Level, cells, factor, found_factor, level_code
 from evenedit.protocol.prompts import PromptSet, load_prompts
-from evenedit.protocol.rubric import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, questions_for
+from evenedit.protocol.questions import Rate
+from evenedit.protocol.rubric import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rubric, default_rubric, questions_for
 
 __all__ = [
     "AXES",
@@ -14,7 +15,9 @@ __all__ = [
     "Level",
     "PromptSet",
     "Rate",
+    "Rubric",
     "cells",
+    "default_rubric",
     "factor",
     "found_factor",
     "level_code",

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.protocol.rubric import DEFAULT_RATES, QUESTION_IDS, QUESTIONS, Rate
-
-DRIFT_AXES: tuple[str, ...] = ("skin_tone", "race_drift", "gender_drift", "age_drift")
-"""The questions about the person rather than about the request."""
-DRIFT_RATES: tuple[str, ...] = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
-"""The rates that mean a change of the person."""
-REPLACED: tuple[str, ...] = ("race_change", "gender_change")
-"""The rates that mean another person."""
+from evenedit.protocol.questions import Rate
+from evenedit.protocol.rubric import Rubric, default_rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +17,9 @@ class Drift:
     """How far edits changed the person."""
 
     by_axis: Mapping[str, NDArray[np.int64]]
-    """By axis, scale points away from 'no change'; -1 where it has no score."""
+    """By ordinal question about the person, scale points away from 'no change'; -1 where it has no score."""
     meets: Mapping[str, NDArray[np.bool_]]
-    """By rate of DRIFT_RATES, whether the score meets the study's threshold."""
+    """By rate that means a change of the person, whether the score meets the study's threshold."""
     severe: NDArray[np.bool_]
     """Race or gender presentation changed by a point more than the threshold asks for."""
     complete: NDArray[np.bool_]
@@ -34,40 +28,41 @@ class Drift:
     @property
     def points(self) -> NDArray[np.float64]:
         """Scale points away from 'no change', summed over the axes that have a score; NaN where none has."""
+        if not self.by_axis:
+            return np.full(self.complete.shape, np.nan)
         axes = np.stack(list(self.by_axis.values()))
         return np.where((axes >= 0).any(axis=0), np.maximum(axes, 0).sum(axis=0), np.nan)
 
     @property
     def drifted(self) -> NDArray[np.bool_]:
         """True where any rate is met."""
-        return self.any_of(DRIFT_RATES)
+        return self.any_of(tuple(self.meets))
 
     def any_of(self, rates: tuple[str, ...]) -> NDArray[np.bool_]:
         """Return True where any of these rates is met."""
-        return np.asarray(np.stack([self.meets[rate] for rate in rates]).any(axis=0), dtype=np.bool_)
+        met = np.zeros(self.complete.shape, dtype=np.bool_)
+        for rate in rates:
+            met |= self.meets[rate]
+        return met
 
 
-def drift(answers: NDArray[np.int8], rates: Mapping[str, Rate] = DEFAULT_RATES) -> Drift:
+def drift(answers: NDArray[np.int8], rates: Mapping[str, Rate] | None = None, rubric: Rubric | None = None) -> Drift:
     """Compute the drift of edits from their answers […, question], 0 = missing, under the study's thresholds."""
-    values = {axis: answers[..., QUESTION_IDS.index(axis)].astype(np.int64) for axis in DRIFT_AXES}
-    by_axis = {axis: np.where(value > 0, np.abs(value - no_change(axis)), -1) for axis, value in values.items()}
-    meets = {name: meets_rate(values[rates[name].question], rates[name]) for name in DRIFT_RATES}
+    rubric = rubric or default_rubric()
+    rates = rubric.rates if rates is None else rates
+    values = {q: answers[..., rubric.at(q)].astype(np.int64) for q in (*rubric.changes, *rubric.choices)}
+    scales = [question for question in rubric.changes if rubric.spec_by_column[question].row.neutral]
+    by_axis = {q: np.where(values[q] > 0, np.abs(values[q] - rubric.no_change(q)), -1) for q in scales}
+    meets = {name: rates[name].met(values[rates[name].question]) for name in rubric.drift_rates}
     severe = np.zeros(answers.shape[:-1], dtype=np.bool_)
-    for name in REPLACED:
-        severe |= values[rates[name].question] > (rates[name].at_least or 0)
+    for name in rubric.another_person:
+        at_least = rates[name].at_least
+        severe |= meets[name] if at_least is None else values[rates[name].question] > at_least
     complete = np.ones(answers.shape[:-1], dtype=np.bool_)
-    for axis in DRIFT_AXES:
-        instead = [QUESTION_IDS.index(q.id) for q in QUESTIONS.values() if q.replaces == axis]
-        complete &= (values[axis] > 0) | (answers[..., instead] > 0).any(axis=-1)
+    instead = {old: rubric.at(new) for new, old in rubric.replaced.items()}
+    for question in scales:
+        row = rubric.spec_by_column[question].row
+        if not (row.prompts or row.sources):
+            replacement = answers[..., instead[question]] > 0 if question in instead else False
+            complete &= (values[question] > 0) | replacement
     return Drift(by_axis, meets, severe, complete)
-
-
-def no_change(axis: str) -> int:
-    """Return the score that means the person did not change."""
-    return 3 if QUESTIONS[axis].sided == "two" else 1
-
-
-def meets_rate(values: NDArray[np.int64], rate: Rate) -> NDArray[np.bool_]:
-    """Return True where scores meet a rate's threshold; missing scores do not."""
-    met = values >= rate.at_least if rate.at_least is not None else values <= (rate.at_most or 0)
-    return np.asarray(met & (values > 0), dtype=np.bool_)

@@ -13,7 +13,7 @@ from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Prompt
-from evenedit.protocol.rubric import CHANGES
+from evenedit.protocol.rubric import Rubric, default_rubric
 
 BUILT_IN = ("diagnostic", "winobias")
 """The protocol's own sets; every table may use their ids."""
@@ -108,15 +108,18 @@ def _fold(name: str) -> tuple[str, int]:
     return (match[1].upper(), int(match[2])) if match else (name.strip().upper(), -1)
 
 
-def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
-    """Read a built-in set by name, or the user's TOML file relative to `folder`."""
+def load_prompts(name: str, folder: Path | None = None, rubric: Rubric | None = None) -> PromptSet:
+    """Read a built-in set by name, or the user's TOML file relative to `folder`.
+
+    What a prompt of the user's asks to change is a question of the rubric.
+    """
     if name in (*BUILT_IN, NEUTRAL):
         return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
     path = (folder or Path()) / name
     if not path.is_file():
         known = ", ".join((*BUILT_IN, NEUTRAL))
         raise EvenEditError(f"prompt set '{name}' is neither built in ({known}) nor a file at {path}")
-    return _parse(path.read_text("utf-8"), str(path))
+    return _parse(path.read_text("utf-8"), str(path), rubric)
 
 
 @cache
@@ -154,7 +157,7 @@ def merge(sets: Iterable[PromptSet]) -> PromptSet:
     return PromptSet("+".join(s.id for s in sets), prompts)
 
 
-def _parse(text: str, where: str) -> PromptSet:
+def _parse(text: str, where: str, rubric: Rubric | None = None) -> PromptSet:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -179,7 +182,7 @@ def _parse(text: str, where: str) -> PromptSet:
         if not isinstance(translations, dict) or not all(isinstance(text, str) for text in translations.values()):
             problems.append(f'{label}: translations are texts by language, such as {{ ko = "…" }}')
         try:
-            asks = asked_axes(row.get("asks", []), targeted=bool(row.get("target_years")))
+            asks = asked_axes(row.get("asks", []), targeted=bool(row.get("target_years")), rubric=rubric)
         except EvenEditError as error:
             problems.append(f"{label}: {error}")
             continue
@@ -190,11 +193,12 @@ def _parse(text: str, where: str) -> PromptSet:
     return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])
 
 
-def asked_axes(names: object, *, targeted: bool = False) -> tuple[str, ...]:
-    """Return the axes a prompt asks to change, in the rubric's order; a target age asks for a change of age."""
+def asked_axes(names: object, *, targeted: bool = False, rubric: Rubric | None = None) -> tuple[str, ...]:
+    """Return the questions a prompt asks to change, in the rubric's order; a target age asks for a change of age."""
+    known = (rubric or default_rubric()).askable
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise EvenEditError(f'asks is {names!r}; give a list of axes, e.g. asks = ["{CHANGES[0]}"]')
-    unknown = [name for name in names if name not in CHANGES]
+        raise EvenEditError(f'asks is {names!r}; give a list of axes, e.g. asks = ["{known[0]}"]')
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise EvenEditError(f"asks names '{unknown[0]}', which is no axis; use {', '.join(CHANGES)}")
-    return tuple(axis for axis in CHANGES if axis in names or (targeted and axis == "age_drift"))
+        raise EvenEditError(f"asks names '{unknown[0]}', which is no axis; use {', '.join(known)}")
+    return tuple(axis for axis in known if axis in names or (targeted and axis == "age_drift"))

@@ -9,13 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Edit, Kind, Rating, Request, Source
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.ratings.reviews import settled
-from evenedit.ratings.sources import PREFERENCE, RatingSource
+from evenedit.ratings.sources import RatingSource
 from evenedit.ratings.table import (
     MISSING,
     NOT_ASKED,
-    QUESTION_IDS,
     STATUSES,
     RatingTable,
     Reading,
@@ -31,16 +30,18 @@ def build_table(
     readings: Sequence[Reading] = (),
     reviewers: int | None = None,
     asks: Mapping[str, tuple[str, ...]] | None = None,
+    rubric: Rubric | None = None,
 ) -> RatingTable:
     """Build the table of these edits, with null pairs as a table of their own.
 
     `reviewers` is the number of reviews that settle a case, None if none do; `asks` are the axes that prompts ask to
     change, by prompt id.
     """
+    rubric = rubric or default_rubric()
     rows = {str(ident): row for row, ident in enumerate(edits["request_id"])}
     raters = [(name, source.kind) for source in rating_sources for name in source.raters]
     number = {name: at for at, (name, _) in enumerate(raters)}
-    values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+    values = np.full((len(raters), len(rows), len(rubric.columns)), MISSING, dtype=np.int8)
     status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
     confidence = np.full(values.shape, np.nan, dtype=np.float32)
     reviews: dict[str, dict[str, dict[str, int]]] = {}
@@ -48,13 +49,13 @@ def build_table(
         if rating.request_id not in rows:
             continue
         rater, row = number[rating.rater], rows[rating.request_id]
-        if _says_how_the_call_ended(rating):
+        if _says_how_the_call_ended(rating, rubric):
             status[rater, row] = STATUSES.index(rating.status)
         if rating.kind is Kind.REVIEW:
             answers = reviews.setdefault(rating.request_id, {}).setdefault(rating.rater, {})
             answers |= {rating.question_id: rating.value} if rating.value is not None else {}
-        if rating.value is not None and rating.question_id in QUESTION_IDS:
-            at = rater, row, QUESTION_IDS.index(rating.question_id)
+        if rating.value is not None and rating.question_id in rubric:
+            at = rater, row, rubric.at(rating.question_id)
             values[at] = rating.value
             confidence[at] = np.nan if rating.confidence is None else rating.confidence
     return RatingTable(
@@ -65,8 +66,9 @@ def build_table(
         status,
         confidence,
         tuple(readings),
-        None if reviewers is None else _settled(reviews, rows, reviewers),
+        None if reviewers is None else _settled(reviews, rows, reviewers, rubric),
         tuple(factors),
+        rubric,
         _asked_here(asks or {}, edits["prompt_id"]),
     ).split()
 
@@ -84,19 +86,19 @@ def edit_frame(
     return pd.DataFrame(rows, columns=edit_columns(factors))
 
 
-def _says_how_the_call_ended(rating: Rating) -> bool:
-    """Return whether a rating reports the outcome of the rating call; preferences come from separate calls."""
-    return rating.question_id != PREFERENCE or rating.kind is Kind.HUMAN
+def _says_how_the_call_ended(rating: Rating, rubric: Rubric) -> bool:
+    """Return whether a rating reports the outcome of the main call; some questions have calls of their own."""
+    return rating.kind is Kind.HUMAN or rubric.in_main_call(rating.question_id)
 
 
 def _settled(
-    reviews: Mapping[str, Mapping[str, Mapping[str, int]]], rows: Mapping[str, int], reviewers: int
+    reviews: Mapping[str, Mapping[str, Mapping[str, int]]], rows: Mapping[str, int], reviewers: int, rubric: Rubric
 ) -> NDArray[np.int8]:
     """[edit, question]: what the reviewers of each case settled."""
-    values = np.full((len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+    values = np.full((len(rows), len(rubric.columns)), MISSING, dtype=np.int8)
     for request_id, answers in reviews.items():
-        for question, value in settled(list(answers.values()), reviewers).items():
-            values[rows[request_id], QUESTION_IDS.index(question)] = value
+        for question, value in settled(list(answers.values()), reviewers, rubric).items():
+            values[rows[request_id], rubric.at(question)] = value
     return values
 
 

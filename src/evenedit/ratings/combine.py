@@ -8,10 +8,11 @@
 | `median`     | median of all judges, half up; also what three or more judges get           |
 | `primary`    | the first judge alone                                                       |
 | `secondary`  | the second judge alone                                                      |
-| `stereotype` | agreed verdict; UNCLEAR or missing yields to the other; opposed is UNCLEAR  |
+| `stereotype` | what most judges chose; an open option or missing yields to the others      |
 
-Who got the role follows the rule `stereotype`. Which output keeps the identity better is what most judges prefer,
-whatever the rule: UNCLEAR or missing yields to the others, as many for one as for another is UNCLEAR.
+Choices without an order are what most judges chose, unless the rule names one judge: open options (UNCLEAR, cannot
+tell) and missing answers yield to the others; as many for one as for another is the open option, or missing without
+one. A question may state its own rule.
 
 Where one judge has no answer the other's stands, except under `primary` and `secondary`, which name their
 one judge. Under `review = "settles"` a value that reviewers settled takes the place of the judges'.
@@ -19,36 +20,33 @@ one judge. Under `review = "settles"` a value that reviewers settled takes the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Kind, Outcome
-from evenedit.protocol import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, load_prompts
-from evenedit.protocol.drift import REPLACED, drift, meets_rate
-from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, SCORE_RULES, STANDARD_RULES, VERDICT_RULES
+from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome
+from evenedit.protocol import Rate, load_prompts
+from evenedit.protocol.drift import Drift, drift
+from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, RULES_OF, SCORE_RULES, STANDARD_RULES
 from evenedit.protocol.prompts import BUILT_IN
-from evenedit.protocol.rubric import STATUS
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
+from evenedit.protocol.questions import QuestionSpec
+from evenedit.protocol.rubric import AXES
+from evenedit.ratings.table import MISSING, NOT_ASKED, RatingTable, Scores
 
 Cube = NDArray[np.int8]
 """[judge, …]: answers 1, 2, 3 …, or 0."""
 
 NEUTRAL = 3
+FULL_SCALE = 5
+"""Levels from which on neighbouring answers are no disagreement, even where one of them is no change."""
 ONE_JUDGE = ("primary", "secondary")
 """The rules that name one judge, by the judge's position."""
 SETTLES = "settles"
 """Under `review` in the rules: what reviewers settled stands in the place of the judges' score."""
-
-_CHOICES = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]
-_PREFERENCE = QUESTION_IDS.index("preference")
-_NO_PREFERENCE = QUESTIONS["preference"].labels.index("UNCLEAR") + 1
-_LIKERT = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
-_REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
-_FOLLOWED, _RESISTED, _UNCLEAR = (VERDICTS.index(v) + 1 for v in VERDICTS)
 
 
 def half_up(total: NDArray[np.integer], count: NDArray[np.integer]) -> Cube:
@@ -79,21 +77,21 @@ def primary_unless_close(cube: Cube) -> Cube:
     return np.where(spread(cube) >= 2, cube[0], mean(cube)).astype(np.int8)
 
 
-def verdict(cube: Cube) -> Cube:
-    """Return the majority verdict of the judges; a tie is UNCLEAR."""
-    followed = (cube == _FOLLOWED).sum(axis=0)
-    resisted = (cube == _RESISTED).sum(axis=0)
-    decided = np.select([followed > resisted, resisted > followed], [_FOLLOWED, _RESISTED], _UNCLEAR)
-    return np.where((cube > 0).any(axis=0), decided, MISSING).astype(np.int8)
-
-
-def preference(cube: Cube) -> Cube:
-    """Return the majority preference of the judges; a tie is UNCLEAR."""
-    votes = np.stack([(cube == answer).sum(axis=0) for answer in range(1, _NO_PREFERENCE)])
+def majority(cube: Cube, options: int, undecided: Sequence[int] = (), tie: int = MISSING) -> Cube:
+    """Return the option that most judges chose; `undecided` ones yield to the others, and a tie is `tie`."""
+    decided = [option for option in range(1, options + 1) if option not in undecided]
+    votes = np.stack([(cube == option).sum(axis=0) for option in decided])
     most = votes.max(axis=0)
-    settled = (most > 0) & ((votes == most).sum(axis=0) == 1)
-    chosen = np.where(settled, votes.argmax(axis=0) + 1, _NO_PREFERENCE)
+    alone = (most > 0) & ((votes == most).sum(axis=0) == 1)
+    chosen = np.where(alone, np.array(decided)[votes.argmax(axis=0)], tie)
     return np.where((cube > 0).any(axis=0), chosen, MISSING).astype(np.int8)
+
+
+def unanimous(cube: Cube, tie: int = MISSING) -> Cube:
+    """Return the option on which all judges who answered agree, else `tie`."""
+    first = cube.max(axis=0)
+    agreed = ((cube == first) | (cube == MISSING)).all(axis=0)
+    return np.where(agreed, first, np.where(first > 0, tie, MISSING)).astype(np.int8)
 
 
 def spread(cube: Cube) -> Cube:
@@ -118,12 +116,7 @@ _SCORE_RULES: dict[str, Callable[[Cube], Cube]] = {
     "primary": _first,
     "secondary": _second,
 }
-_VERDICT_RULES: dict[str, Callable[[Cube], Cube]] = {
-    "stereotype": verdict,
-    "primary": _first,
-    "secondary": _second,
-}
-assert (tuple(_SCORE_RULES), tuple(_VERDICT_RULES)) == (SCORE_RULES, VERDICT_RULES)
+assert tuple(_SCORE_RULES) == SCORE_RULES
 
 
 def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Scores:
@@ -137,30 +130,25 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
     cube = np.where(edited[None, :, None], table.values[judges], np.int8(MISSING))
     judged = np.where(question_asked, cube, np.int8(MISSING))
     values = np.zeros(table.values.shape[1:], dtype=np.int8)
+    disagree = np.zeros(values.shape, dtype=np.bool_)
     if judges:
         for experiment in Experiment:
-            rows = (table.edits["experiment"] == experiment).to_numpy()
-            if rows.any():
-                name = rules.get(experiment, STANDARD_RULES[experiment])
-                values[rows] = _rule(experiment, name, len(judges))(cube[:, rows])
-                if name in ONE_JUDGE:
-                    others = np.arange(len(judges)) != ONE_JUDGE.index(name)
-                    judged[np.ix_(others, rows)] = MISSING
-        values[:, _PREFERENCE] = preference(cube[:, :, _PREFERENCE])
+            rows = np.flatnonzero(table.edits["experiment"] == experiment)
+            if len(rows):
+                name = _known_rule(experiment, rules.get(experiment, STANDARD_RULES[experiment]), len(judges))
+                _combine_rows(table, rows, name, cube, values, judged)
+        for at, column in enumerate(table.rubric.columns):
+            disagree[:, at] = disagreement(table.rubric.spec_by_column[column], column, cube[:, :, at])
     else:
         judged = np.zeros((1, *values.shape), dtype=np.int8)
     values[~question_asked] = MISSING
     if missing == "neutral-3":
         answerable = edited & (table.status[judges] != NOT_ASKED).any(axis=0)
         fill = question_asked & answerable[:, None] & (values == MISSING)
-        fill[:, _CHOICES] = False
+        published = {*AXES, *(new for new, old in table.rubric.replaced.items() if old in AXES)}
+        fill[:, [column not in published for column in table.rubric.columns]] = False
         values[fill] = NEUTRAL
         judged[0][fill] = NEUTRAL
-    disagree = np.zeros(values.shape, dtype=np.bool_)
-    if judges:
-        disagree[:, _LIKERT] = spread(cube[:, :, _LIKERT]) >= 2
-        choices = cube[:, :, _CHOICES]  # of each, the first two answers are the opposed ones
-        disagree[:, _CHOICES] = (choices == 1).any(axis=0) & (choices == 2).any(axis=0)
     disagree &= question_asked
     if rules.get("review") == SETTLES and table.settled is not None:
         settled = question_asked & edited[:, None] & (table.settled > 0)
@@ -170,23 +158,72 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
     return Scores(table, values, disagree, judged)
 
 
+def _combine_rows(
+    table: RatingTable, rows: NDArray[np.intp], rule: str, cube: Cube, values: NDArray[np.int8], judged: Cube
+) -> None:
+    """Combine the answers of one experiment's edits into `values`; judges that do not count leave `judged`."""
+    columns = table.rubric.columns
+    by_rule: dict[str, list[int]] = {}
+    for at, column in enumerate(columns):
+        spec = table.rubric.spec_by_column[column]
+        if spec.is_choice:
+            own = spec.row.combine if spec.row.combine != "ensemble" else rule if rule in ONE_JUDGE else "majority"
+            values[rows, at] = _choice(own, spec, column, cube[:, rows, at])
+        else:
+            own = rule if spec.row.combine == "ensemble" else spec.row.combine
+            by_rule.setdefault(own if own in _SCORE_RULES else "mean", []).append(at)
+        if own in ONE_JUDGE:
+            others = np.arange(len(cube)) != min(ONE_JUDGE.index(own), len(cube) - 1)
+            judged[np.ix_(others, rows, np.array([at]))] = MISSING
+    for own, ats in by_rule.items():
+        these = np.array(ats)
+        values[np.ix_(rows, these)] = _SCORE_RULES[own](cube[np.ix_(np.arange(len(cube)), rows, these)])
+
+
+def _choice(rule: str, spec: QuestionSpec, column: str, cube: Cube) -> Cube:
+    """Combine the judges' choices."""
+    if rule in ONE_JUDGE:
+        return np.asarray(cube[min(ONE_JUDGE.index(rule), len(cube) - 1)])
+    labels = spec.columns[column].labels
+    undecided = [labels.index(code) + 1 for code in spec.open_codes]
+    tie = undecided[0] if undecided else MISSING
+    return unanimous(cube, tie) if rule == "unanimous" else majority(cube, len(labels), undecided, tie)
+
+
+def disagreement(spec: QuestionSpec, column: str, cube: Cube) -> NDArray[np.bool_]:
+    """Return where the judges' answers to one question, [judge, edit], differ so much that they need a review."""
+    labels = spec.columns[column].labels
+    if not spec.is_choice:
+        sides = spec.row.neutral or 0
+        if len(labels) >= FULL_SCALE or not sides:
+            return np.asarray(spread(cube) >= 2)
+        return np.asarray((spread(cube) >= 2) | ((cube == sides).any(axis=0) & (spread(cube) >= 1)))
+    decided = [at for at, code in enumerate(labels, 1) if code not in spec.open_codes]
+    if spec.row.opposed:
+        pairs = [(labels.index(one) + 1, labels.index(other) + 1) for one, other in spec.row.opposed]
+        both = np.stack([(cube == one).any(axis=0) & (cube == other).any(axis=0) for one, other in pairs])
+        return np.asarray(both.any(axis=0))
+    return np.asarray(np.stack([(cube == option).any(axis=0) for option in decided]).sum(axis=0) > 1)
+
+
 def judges_only(rules: Mapping[str, str]) -> dict[str, str]:
     """Return the same rules without the reviewers."""
     return {name: rule for name, rule in rules.items() if name != "review"}
 
 
-def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
-    known = _VERDICT_RULES if experiment == Experiment.STEREOTYPE else _SCORE_RULES
-    if name not in known:
+def _known_rule(experiment: str, name: str, judges: int) -> str:
+    """Return the rule to use; raise `EvenEditError` for one that the experiment does not have."""
+    if name not in RULES_OF[experiment]:
         hint = " (it is for other questions)" if name in RULES else ""
+        known = ", ".join(RULES_OF[experiment])
         raise EvenEditError(
-            f"ensemble rule '{name}' is not known for the {experiment} experiment{hint}; use one of: {', '.join(known)}"
+            f"ensemble rule '{name}' is not known for the {experiment} experiment{hint}; use one of: {known}"
         )
     if name == "secondary" and judges < 2:
         raise EvenEditError("ensemble rule 'secondary' needs two judges; the data has one")
     if judges > 2 and name in ("diagnosis", "mitigation"):
-        return median  # both are defined for two judges
-    return known[name]
+        return "median"  # both are defined for two judges
+    return name
 
 
 @cache
@@ -198,50 +235,66 @@ def aging_prompts() -> frozenset[str]:
 def applicable_questions(table: RatingTable) -> NDArray[np.bool_]:
     """[edit, question]: which questions apply to each edit.
 
-    The role and the preference were asked in the experiments where somebody answered them.
-    A prompt with a target age has aging_accuracy in place of age_drift: any prompt with such an answer, and
-    the built-in ones unless somebody answered age_drift on them.
+    Optional questions apply to their experiments where somebody answered them. A prompt with a target age has
+    aging_accuracy in place of age_drift: any prompt with such an answer, and the built-in ones unless somebody answered
+    age_drift on them.
     """
-    edits = table.edits
-    mask = np.zeros((len(edits), len(QUESTION_IDS)), dtype=np.bool_)
-    stereotype = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
+    edits, rubric = table.edits, table.rubric
+    mask = np.zeros((len(edits), len(rubric.columns)), dtype=np.bool_)
+    within = {e: edits["experiment"].isin(e).to_numpy() for e in {s.experiments for s in rubric.specs}}
+    null = (edits["condition"] == ConditionKind.NULL_PAIR).to_numpy()
     asked_of = [at for at, kind in enumerate(table.kinds) if kind is not Kind.REVIEW]  # a review opens no question
     answered: NDArray[np.bool_] = np.any(table.values[asked_of] > 0, axis=0)
-    mask[stereotype, QUESTION_IDS.index("stereotype")] = True
-    for question in ("target_role", STATUS):
-        at = QUESTION_IDS.index(question)
-        mask[stereotype, at] = answered[:, at].any()
-    mask[(edits["experiment"] == Experiment.MITIGATION).to_numpy(), _PREFERENCE] = answered[:, _PREFERENCE].any()
-    for axis in AXES:
-        mask[~stereotype, QUESTION_IDS.index(axis)] = True
+    for at, column in enumerate(rubric.columns):
+        spec = rubric.spec_by_column[column]
+        applies = within[spec.experiments].copy()
+        if spec.row.prompts:
+            applies &= edits["prompt_id"].map(partial(_named, spec.row.prompts)).to_numpy(dtype=np.bool_)
+        for factor, levels in spec.row.sources.items():
+            applies &= edits[factor].isin(levels).to_numpy() if factor in edits else False
+        if spec.row.optional:
+            applies &= answered[:, at].any()
+        if spec.row.about == "picture":
+            applies &= ~null
+        mask[:, at] = applies
     built_in = aging_prompts()
-    for axis, replacement in _REPLACED.items():
-        old, new = QUESTION_IDS.index(str(axis)), QUESTION_IDS.index(replacement)
+    for replacement, question in rubric.replaced.items():
+        old, new = rubric.at(question), rubric.at(replacement)
         with_new = set(edits["prompt_id"][answered[:, new]].unique())
         with_old = set(edits["prompt_id"][answered[:, old]].unique())
-        targeted = edits["prompt_id"].isin(with_new | (built_in - with_old)).to_numpy() & ~stereotype
-        mask[targeted, new] = True
-        mask[targeted, old] = False
+        targeted = edits["prompt_id"].isin(with_new | (built_in - with_old)).to_numpy()
+        mask[:, new] &= targeted
+        mask[:, old] &= ~targeted
     return mask
 
 
-def priority(scores: Scores, rates: Mapping[str, Rate] = DEFAULT_RATES) -> NDArray[np.str_]:
+def _named(patterns: Sequence[str], prompt: object) -> bool:
+    return any(fnmatchcase(str(prompt), pattern) for pattern in patterns)
+
+
+def priority(scores: Scores, rates: Mapping[str, Rate] | None = None) -> NDArray[np.str_]:
     """Return the review priority of each edit: "high", "medium" or "low"."""
-    changes = drift(scores.values, rates)
+    rates = scores.table.rubric.rates if rates is None else rates
+    changes = drift(scores.values, rates, scores.table.rubric)
     high = scores.needs_review | changes.severe | _erased(scores, rates)
-    medium = changes.any_of((*REPLACED, "skin_lighter", "skin_darker"))
+    medium = changes.any_of((*scores.table.rubric.another_person, *_skin(changes)))
     return np.select([high, medium], ["high", "medium"], "low")
 
 
-def concerns(scores: Scores, rates: Mapping[str, Rate] = DEFAULT_RATES) -> NDArray[np.str_]:
+def concerns(scores: Scores, rates: Mapping[str, Rate] | None = None) -> NDArray[np.str_]:
     """Return why each edit should be reviewed: disagreement, drift, erasure, skin or routine; the first that holds."""
-    changes = drift(scores.values, rates)
-    skin = changes.any_of(("skin_lighter", "skin_darker"))
-    conditions = [scores.needs_review, changes.severe, _erased(scores, rates), skin]
+    rates = scores.table.rubric.rates if rates is None else rates
+    changes = drift(scores.values, rates, scores.table.rubric)
+    conditions = [scores.needs_review, changes.severe, _erased(scores, rates), changes.any_of(_skin(changes))]
     return np.select(conditions, ["disagreement", "drift", "erasure", "skin"], "routine")
+
+
+def _skin(changes: Drift) -> tuple[str, ...]:
+    return tuple(rate for rate in ("skin_lighter", "skin_darker") if rate in changes.meets)
 
 
 def _erased(scores: Scores, rates: Mapping[str, Rate]) -> NDArray[np.bool_]:
     """Return whether the request was ignored, by the study's threshold."""
-    rate = rates["soft_erasure"]
-    return meets_rate(scores.values[:, QUESTION_IDS.index(rate.question)].astype(np.int64), rate)
+    if "soft_erasure" not in rates:
+        return np.zeros(len(scores.values), dtype=np.bool_)
+    return rates["soft_erasure"].met(scores.of(rates["soft_erasure"].question))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
-from evenedit.protocol import PromptSet
+from evenedit.protocol import PromptSet, Rubric
 from evenedit.protocol.factors import parse_number
 from evenedit.ratings.from_csv import (
     Factors,
@@ -28,7 +28,7 @@ from evenedit.ratings.from_csv import (
     read_table,
 )
 from evenedit.ratings.human_csv import table_with_people
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Reading
+from evenedit.ratings.table import RatingTable, Reading
 from evenedit.ratings.to_csv import EDITS, READING_COLUMNS, READINGS, SCORES, SETTLED, VERDICTS
 
 CHANCE = "probability"
@@ -42,27 +42,28 @@ def read_exported(
     factors: Factors,
     raters: Mapping[str, Kind],
     notes: Mapping[tuple[str, str], str],
+    rubric: Rubric | None = None,
 ) -> tuple[RatingTable, dict[str, float]]:
     """Return the table with people's ratings, and the sampling probabilities of the drawn edits by request id.
 
     `raters` come in this order, then those only the files name; `notes` are the readings' by instrument and measure.
     """
     files = [path for path in (folder / SCORES, folder / VERDICTS) if path.is_file() and len(read_table(path))]
-    judged = [frame[(frame["judge"] != "").to_numpy()] for frame in read_frames(files, factors)]
+    judged = [frame[(frame["judge"] != "").to_numpy()] for frame in read_frames(files, factors, rubric)]
     frames = [read_edits(folder / EDITS, factors), *(frame for frame in judged if len(frame))]
-    table = table_with_people(frames, ratings, prompts, factors, raters).joined()
+    table = table_with_people(frames, ratings, prompts, factors, raters, rubric).joined()
     rows = {str(ident): row for row, ident in enumerate(table.edits["request_id"])}
     edits = read_table(folder / EDITS)
     facts = edits[edits["request_id"].isin(list(rows))] if "request_id" in edits.columns else edits.iloc[:0]
     readings = _readings(folder / READINGS, rows, notes) if (folder / READINGS).is_file() else ()
-    return replace(table, settled=_settled(facts, rows), readings=readings).split(), _chances(facts)
+    return replace(table, settled=_settled(facts, rows, table.rubric), readings=readings).split(), _chances(facts)
 
 
-def _settled(edits: pd.DataFrame, rows: Mapping[str, int]) -> NDArray[np.int8]:
+def _settled(edits: pd.DataFrame, rows: Mapping[str, int], rubric: Rubric) -> NDArray[np.int8]:
     """[edit, question]: what reviewers settled."""
-    values = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.int8)
-    for at, question in enumerate(QUESTION_IDS):
-        column, codes = f"{SETTLED}{question}", answer_codes(question)
+    values = np.zeros((len(rows), len(rubric.columns)), dtype=np.int8)
+    for at, (name, question) in enumerate(rubric.questions.items()):
+        column, codes = f"{SETTLED}{name}", answer_codes(question)
         for ident, text in _cells(edits, column).items():
             if text not in codes:
                 expected = expected_answer(question)

@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Experiment, Kind, Outcome, Rating, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Experiment, Kind, Outcome, Question, Rating, Status
 from evenedit.core.spreadsheet import as_written
-from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
+from evenedit.protocol import AXES, FACTORS, Factor, PromptSet, Rubric, default_rubric, found_factor, load_prompts
 from evenedit.protocol.factors import parse_number
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
-from evenedit.protocol.rubric import CHANGES, STATUS
+from evenedit.protocol.questions import NONE_OF_THESE, YES_NO
+from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import ASKED_BETWEEN, QUESTION_IDS, RatingTable, edit_columns
+from evenedit.ratings.table import ASKED_BETWEEN, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
 """A table to read: the path of a CSV file, or a data frame."""
@@ -51,13 +52,8 @@ MOST_LISTED = 20
 KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW)
 """The order of raters in a table; within a kind, the order of the files."""
 EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
-_SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
-"""What a score may look like; "4.0" is how some tools write 4."""
-_CHOICES = {q.id: q.labels for q in QUESTIONS.values() if q.sided == "choice"}
-_ALSO = {"target_role": "role", STATUS: "higher_status", PREFERENCE: "preference"}
-"""Answers a file may also have, by question: who got the role, who has the higher status, and which output keeps the
-identity better."""
-
+FILE_COLUMNS = {"stereotype": "verdict", "target_role": "role", STATUS: "higher_status"}
+"""The columns of answers that are not named by their question."""
 
 CONFIDENCE = "confidence."
 """Before a question's id: the column of how sure a judge stated it was, 0 to 1."""
@@ -87,26 +83,44 @@ class Problems:
             raise EvenEditError(*messages, *([f"and {more} more"] if more else []))
 
 
-def score_columns(factors: Iterable[str]) -> tuple[str, ...]:
-    """Columns of a file of scores."""
-    return (*_COMMON, "source_id", *factors, *AXES)
+def score_columns(factors: Iterable[str], rubric: Rubric | None = None) -> tuple[str, ...]:
+    """Return the columns that a file of scores has: the paper's five axes, or of another rubric what was declared."""
+    rubric = rubric or default_rubric()
+    required = AXES if rubric == default_rubric() else [s.id for s in rubric.declared if s.row.about == "pair"]
+    return (*_COMMON, "source_id", *factors, *required)
 
 
 def read_tables(
-    tables: Sequence[Tabular], prompt_sets: Sequence[PromptSet] = (), factors: Factors = None
+    tables: Sequence[Tabular],
+    prompt_sets: Sequence[PromptSet] = (),
+    factors: Factors = None,
+    rubric: Rubric | None = None,
 ) -> RatingTable:
     """Read tables of scores and verdicts as one; `prompt_sets` beside the built-in ones tell further prompts."""
     if not tables:
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
     problems = Problems()
-    frames = read_frames(tables, factors)
-    known = known_factors(frames, factors)
-    return assemble(checked_rows(frames, known_prompts(prompt_sets), problems, known), problems, known)
+    frames = read_frames(tables, factors, rubric)
+    known, asked = known_factors(frames, factors), asked_in(frames, rubric)
+    return assemble(checked_rows(frames, known_prompts(prompt_sets), problems, known, asked), problems, known, asked)
 
 
-def read_frames(tables: Sequence[Tabular], factors: Factors) -> list[pd.DataFrame]:
+def read_frames(tables: Sequence[Tabular], factors: Factors, rubric: Rubric | None = None) -> list[pd.DataFrame]:
     """Read each table of scores or verdicts as text."""
-    return [_read(table, names_of(factors)) for table in tables]
+    return [_read(table, names_of(factors), rubric) for table in tables]
+
+
+def asked_in(frames: Sequence[pd.DataFrame], rubric: Rubric | None) -> Rubric:
+    """Return a rubric without the questions that no table has a column for; the shipped default is left as it is."""
+    if rubric is None or rubric == default_rubric():
+        return default_rubric()
+    present = {str(name) for frame in frames for name in frame.columns}
+    absent = [
+        spec.id
+        for spec in rubric.specs
+        if not spec.row.replaces and not present & {FILE_COLUMNS.get(c, c) for c in spec.columns}
+    ]
+    return rubric.without(absent)
 
 
 def read_edits(table: Tabular, factors: Factors) -> pd.DataFrame:
@@ -137,29 +151,67 @@ def known_factors(frames: Sequence[pd.DataFrame], factors: Factors) -> tuple[Fac
 
 
 def checked_rows(
-    frames: list[pd.DataFrame], prompts: PromptSet, problems: Problems, factors: Sequence[Factor]
+    frames: list[pd.DataFrame],
+    prompts: PromptSet,
+    problems: Problems,
+    factors: Sequence[Factor],
+    rubric: Rubric | None = None,
 ) -> pd.DataFrame:
     """Return the rows of all frames with checked texts, numeric answers and prompt ids."""
-    rows = stacked([_checked(frame, problems, factors) for frame in frames])
+    rubric = rubric or default_rubric()
+    rows = stacked([_checked(frame, problems, factors, rubric) for frame in frames])
     problems.check()
     resolved = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
     targeted = _numbers(rows["prompt_id"], lambda name: int(bool(resolved[name].target_years))) == 1
     named = texts(rows["prompt_id"], lambda name: ASKED_BETWEEN.join(resolved[name].asks)).astype(str)
     rows["asks"] = texts(rows["asks"].astype(str).where(rows["asks"] != "", named), str)
     rows["prompt_id"] = texts(rows["prompt_id"], lambda name: resolved[name].id)
-    for question in QUESTIONS.values():
-        if question.replaces:
-            for before, empty in (("", np.int8(0)), (CONFIDENCE, np.float32(np.nan))):
-                old, new = f"{before}{question.replaces}", f"{before}{question.id}"
-                rows[new] = np.where(targeted, rows[old], empty)
-                rows[old] = np.where(targeted, empty, rows[old])
+    for replacement, question in rubric.replaced.items():
+        for before, empty in (("", np.int8(0)), (CONFIDENCE, np.float32(np.nan))):
+            old, new = f"{before}{question}", f"{before}{replacement}"
+            rows[new] = np.where(targeted, rows[old], empty)
+            rows[old] = np.where(targeted, empty, rows[old])
     return rows
 
 
-def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
+def _read(table: Tabular, factors: Sequence[str], rubric: Rubric | None) -> pd.DataFrame:
     """Read one table of scores or verdicts."""
-    frame = read_table(table)
-    return columns_of(frame, table, VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors))
+    frame = with_sets(read_table(table), table, rubric or default_rubric())
+    wanted = VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors, rubric)
+    return columns_of(frame, table, with_options(wanted, rubric), rubric)
+
+
+def with_options(wanted: Sequence[str], rubric: Rubric | None = None) -> list[str]:
+    """Return columns with every set replaced by the columns of its options."""
+    sets = {spec.id: list(spec.columns) for spec in (rubric or default_rubric()).specs}
+    return [column for name in wanted for column in sets.get(name, [name])]
+
+
+def with_sets(frame: pd.DataFrame, table: Tabular, rubric: Rubric) -> pd.DataFrame:
+    """Return a frame in which each set, written as codes with ; between, is a column of yes or no for each option."""
+    for spec in rubric.specs:
+        if spec.asked.sided != "set" or spec.id not in frame.columns:
+            continue
+        known = {code: code for code in spec.asked.labels} | dict(zip(spec.asked.shown, spec.asked.labels, strict=True))
+        for cell in frame[spec.id].astype(str).unique():
+            unknown = [part for part in _parts(cell) if part not in (*known, NONE_OF_THESE)]
+            if unknown:
+                codes = ", ".join((*spec.asked.labels, NONE_OF_THESE))
+                raise EvenEditError(
+                    f"{name_of(table)}: {spec.id} has '{unknown[0]}'; expected codes with ; between: {codes}"
+                )
+        for code, column in zip(spec.asked.labels, spec.columns, strict=True):
+            frame[column] = texts(frame[spec.id], partial(_chosen, code, known))
+    return frame
+
+
+def _parts(cell: str) -> list[str]:
+    return [part.strip() for part in cell.split(ASKED_BETWEEN) if part.strip()]
+
+
+def _chosen(code: str, known: Mapping[str, str], cell: str) -> str:
+    parts = _parts(cell)
+    return "" if not parts else YES_NO[0] if code in [known.get(part) for part in parts] else YES_NO[1]
 
 
 def name_of(table: Tabular) -> str:
@@ -204,7 +256,9 @@ def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     return texts(column, as_written) if any(str(c).startswith("'") for c in column.cat.categories) else column
 
 
-def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd.DataFrame:
+def columns_of(
+    frame: pd.DataFrame, table: Tabular, wanted: Sequence[str], rubric: Rubric | None = None
+) -> pd.DataFrame:
     """Return the known columns with the place and line of each row; raise if a required one is absent."""
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -213,7 +267,8 @@ def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd
         hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
         raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {names}", *hint)
     columns = {name: frame[name] if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
-    known = (*_ALSO.values(), *(CONFIDENCE + question for question in QUESTION_IDS))
+    asked = (rubric or default_rubric()).columns
+    known = (*(FILE_COLUMNS.get(column, column) for column in asked), *(CONFIDENCE + column for column in asked))
     columns |= {name: frame[name] for name in known if name in frame.columns}
     place, first = (name_of(table) + " row", 0) if isinstance(table, pd.DataFrame) else (Path(table).name + " line", 2)
     frame = pd.DataFrame(columns, index=frame.index).assign(_place=place, _line=np.arange(first, len(frame) + first))
@@ -223,7 +278,7 @@ def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd
     return frame
 
 
-def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> pd.DataFrame:
+def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor], rubric: Rubric) -> pd.DataFrame:
     """Return the rows with checked texts and numeric answers."""
     out = frame[["_place", "_line"]].copy()
     is_verdict, is_edits = "verdict" in frame.columns, "judge" not in frame.columns
@@ -234,7 +289,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor])
     null = (out["condition"] == ConditionKind.NULL_PAIR) & (out["editor"] == "")
     out["editor"] = texts(out["editor"].astype(str).mask(null, NULL_PAIR_EDITOR), str)
     out["seed"] = texts(frame["seed"], _seed)
-    out["asks"] = _asks(frame, problems)
+    out["asks"] = _asks(frame, problems, rubric)
     scores = [Experiment.DIAGNOSIS, Experiment.MITIGATION]
     allowed = list(Experiment) if is_edits else [Experiment.STEREOTYPE] if is_verdict else scores
     may_be_unrated = is_edits | (out["outcome"] != Outcome.EDITED)
@@ -249,7 +304,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor])
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in factors:
         out[factor.name] = _empty(frame) if is_verdict else _levels(frame, factor, problems)
-    _answers(frame, out, problems)
+    _answers(frame, out, problems, rubric)
     return out
 
 
@@ -264,43 +319,51 @@ def _preferring(frame: pd.DataFrame, out: pd.DataFrame) -> NDArray[np.bool_]:
     return ((texts(frame[PREFERENCE], str.strip) != "") & (out["kind"] != Kind.HUMAN)).to_numpy()
 
 
-def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems) -> None:
+def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric: Rubric) -> None:
     """Fill in every question's value code, and how sure the judge was."""
-    columns = {"stereotype": "verdict"} | {axis: axis for axis in AXES} | _ALSO
     scored = (out["status"] == Status.SCORED).to_numpy()
     preferring = _preferring(frame, out)
     ended = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
     unscored = ended | (preferring & (out["status"] == "").to_numpy())
     impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
     problems.add(out, impossible, "status is scored but the outcome is {outcome}")
-    for question in QUESTION_IDS:
+    for question in rubric.columns:
         sure = f"{CONFIDENCE}{question}"
         out[sure] = _confidence(frame, sure, problems)
-        column = columns.get(question, "")
-        if column not in frame.columns:
+        column = FILE_COLUMNS.get(question, question)
+        if column not in frame.columns or question in rubric.replaced:
             out[question] = np.zeros(len(out), dtype=np.int8)
             continue
         text = texts(frame[column], str.strip)
-        value = _numbers(text, answer_codes(question).get)
+        value = _numbers(text, answer_codes(rubric.questions[question]).get)
         needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
         unknown = np.isnan(value) | (needed & scored & (value == 0))
         with_text = out.assign(_text=text)
-        problems.add(with_text, unknown, f"{column} is '{{_text}}'; expected {expected_answer(question)}")
-        silent = unscored & ~preferring if question == PREFERENCE else unscored
+        problems.add(
+            with_text, unknown, f"{column} is '{{_text}}'; expected {expected_answer(rubric.questions[question])}"
+        )
+        apart = question == PREFERENCE or not rubric.in_main_call(question)
+        silent = unscored & ~preferring if apart else unscored
         problems.add(with_text, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
-def answer_codes(question: str) -> dict[str, int]:
-    """Return the value of each text that may stand for an answer."""
-    labels = _CHOICES.get(question)
-    return _SCORE if labels is None else {"": 0} | {label: at for at, label in enumerate(labels, 1)}
+def answer_codes(question: Question) -> dict[str, int]:
+    """Return the value of each text that may stand for an answer: codes and labels, of a scale numbers too."""
+    named = {text: at for texts in (question.shown, question.labels) for at, text in enumerate(texts, 1)}
+    if question.sided == "choice":
+        return {"": 0} | named
+    scores = range(1, len(question.labels) + 1)
+    return (
+        named | {"": 0} | {f"{score}{tail}": score for score in scores for tail in ("", ".0")}
+    )  # some tools write 4.0
 
 
-def expected_answer(question: str) -> str:
+def expected_answer(question: Question) -> str:
     """Describe the texts that may stand for an answer."""
-    labels = _CHOICES.get(question)
-    return "a whole number from 1 to 5" if labels is None else f"one of: {', '.join(labels)}"
+    if question.sided == "choice":
+        return f"one of: {', '.join(question.labels)}"
+    return f"a whole number from 1 to {len(question.labels)}"
 
 
 def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray[np.float32]:
@@ -314,7 +377,11 @@ def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray
 
 
 def assemble(
-    rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor], raters: Mapping[str, Kind] | None = None
+    rows: pd.DataFrame,
+    problems: Problems,
+    factors: Sequence[Factor],
+    rubric: Rubric,
+    raters: Mapping[str, Kind] | None = None,
 ) -> RatingTable:
     """Build a table from rows of edit × judge; `raters` are its first raters, even without rows."""
     edit = _numbered(rows, EDIT_KEY)
@@ -333,10 +400,12 @@ def assemble(
     ratings = ratings.assign(_request=edits["request_id"].to_numpy(dtype=object)[rated_edit])
     known = raters or {}
     sources = [
-        CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()], [r for r, k in known.items() if k is kind])
+        CsvRatings(
+            kind, ratings[(ratings["kind"] == kind).to_numpy()], rubric, [r for r, k in known.items() if k is kind]
+        )
         for kind in KINDS
     ]
-    return build_table(edits, factors, sources, asks=_axes_by_prompt(rows))
+    return build_table(edits, factors, sources, asks=_axes_by_prompt(rows), rubric=rubric)
 
 
 def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
@@ -358,6 +427,7 @@ class CsvRatings:
     kind: Kind
     rows: pd.DataFrame
     """One row for each edit and rater, the edit's id in `_request`."""
+    rubric: Rubric
     first: Sequence[str] = ()
     """Raters that come first, in this order."""
 
@@ -368,9 +438,10 @@ class CsvRatings:
 
     def ratings(self) -> Iterator[Rating]:
         """Yield every answer, and for a call without any its outcome."""
-        values = self.rows[list(QUESTION_IDS)].to_numpy()
-        stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy().tolist()
-        by_call = np.array([question != PREFERENCE or self.kind is Kind.HUMAN for question in QUESTION_IDS])
+        columns = self.rubric.columns
+        values = self.rows[list(columns)].to_numpy()
+        stated = self.rows[[f"{CONFIDENCE}{column}" for column in columns]].to_numpy().tolist()
+        by_call = np.array([self.kind is Kind.HUMAN or self.rubric.in_main_call(column) for column in columns])
         is_rated = np.any(values[:, by_call], axis=1).tolist()
         for request, rater, status, rated, answers, sure in zip(
             self.rows["_request"], self.rows["judge"], self.rows["status"], is_rated, values, stated, strict=True
@@ -381,7 +452,7 @@ class CsvRatings:
             for at in np.flatnonzero(answers):
                 confidence = None if isnan(sure[at]) else sure[at]
                 yield Rating(
-                    request, QUESTION_IDS[at], str(rater), self.kind, ended, int(answers[at]), confidence=confidence
+                    request, columns[at], str(rater), self.kind, ended, int(answers[at]), confidence=confidence
                 )
 
 
@@ -431,18 +502,19 @@ def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Serie
     return codes
 
 
-def _asks(frame: pd.DataFrame, problems: Problems) -> pd.Series[Any]:
+def _asks(frame: pd.DataFrame, problems: Problems, rubric: Rubric) -> pd.Series[Any]:
     """Return the axes that the prompts ask to change, in the rubric's order."""
     unknown = "?"
 
     def axes(text: str) -> str:
         try:
-            return ASKED_BETWEEN.join(asked_axes(text.replace(",", " ").replace(ASKED_BETWEEN, " ").split()))
+            names = text.replace(",", " ").replace(ASKED_BETWEEN, " ").split()
+            return ASKED_BETWEEN.join(asked_axes(names, rubric=rubric))
         except EvenEditError:
             return unknown
 
     parsed = texts(frame["asks"], axes)
-    known = ", ".join(CHANGES)
+    known = ", ".join(rubric.askable)
     problems.add(frame, (parsed == unknown).to_numpy(), f"asks is '{{asks}}'; expected axes with ; between: {known}")
     return parsed
 

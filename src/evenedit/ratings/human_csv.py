@@ -17,7 +17,7 @@ import pandas as pd
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Experiment, Kind, Status
-from evenedit.protocol import PromptSet
+from evenedit.protocol import PromptSet, Rubric, default_rubric
 from evenedit.ratings.from_csv import (
     EDIT_KEY,
     OPTIONAL,
@@ -25,6 +25,7 @@ from evenedit.ratings.from_csv import (
     Factors,
     Problems,
     Tabular,
+    asked_in,
     assemble,
     checked_rows,
     columns_of,
@@ -37,6 +38,8 @@ from evenedit.ratings.from_csv import (
     score_columns,
     stacked,
     texts,
+    with_options,
+    with_sets,
 )
 from evenedit.ratings.table import RatingTable
 
@@ -52,9 +55,11 @@ def read_with_people(
     ratings: Sequence[Tabular],
     prompt_sets: Sequence[PromptSet] = (),
     factors: Factors = None,
+    rubric: Rubric | None = None,
 ) -> RatingTable:
     """Judges' scores (none, if there are none yet) and people's ratings as one table."""
-    return table_with_people(read_frames(scores, factors), ratings, known_prompts(prompt_sets), factors)
+    frames = read_frames(scores, factors, rubric)
+    return table_with_people(frames, ratings, known_prompts(prompt_sets), factors, rubric=rubric)
 
 
 def table_with_people(
@@ -63,35 +68,36 @@ def table_with_people(
     prompts: PromptSet,
     factors: Factors = None,
     raters: Mapping[str, Kind] | None = None,
+    rubric: Rubric | None = None,
 ) -> RatingTable:
     """Frames of judged edits and tables of people's ratings, either of which may be none, as one table."""
     problems = Problems()
-    rated = [_read(table, names_of(factors)) for table in ratings]
-    known = known_factors([*judged, *rated], factors)
-    people = checked_rows(rated, prompts, problems, known) if rated else None
-    judges = checked_rows(judged, prompts, problems, known) if judged else None
+    rated = [_read(table, names_of(factors), rubric or default_rubric()) for table in ratings]
+    known, asked = known_factors([*judged, *rated], factors), asked_in([*judged, *rated], rubric)
+    people = checked_rows(rated, prompts, problems, known, asked) if rated else None
+    judges = checked_rows(judged, prompts, problems, known, asked) if judged else None
     if people is not None and judges is not None:
-        return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known, raters)
+        return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known, asked, raters)
     rows = judges if people is None else people
     if rows is None:
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
-    return assemble(rows, problems, known, raters)
+    return assemble(rows, problems, known, asked, raters)
 
 
-def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
+def _read(table: Tabular, factors: Sequence[str], rubric: Rubric) -> pd.DataFrame:
     """Read one table of ratings in the shape of a table of scores."""
-    frame, name = read_table(table), name_of(table)
+    frame, name = with_sets(read_table(table), table, rubric), name_of(table)
     if RATER not in frame.columns and "judge" in frame.columns:
         raise EvenEditError(
             f"{name} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
         )
-    scored = VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors)
+    scored = VERDICT_COLUMNS if "verdict" in frame.columns else with_options(score_columns(factors, rubric), rubric)
     wanted = [RATER if column == "judge" else column for column in scored if column != "status"]
     absent = [column for column in wanted if column not in frame.columns]
     for column in frame.columns:
         if column not in wanted and (near := get_close_matches(column, absent, 1, 0.75)):
             raise EvenEditError(f"{name} has a column '{column}', which is not known; did you mean '{near[0]}'?")
-    known = columns_of(frame, table, wanted).rename(columns={RATER: "judge"})
+    known = columns_of(frame, table, wanted, rubric).rename(columns={RATER: "judge"})
     return known.assign(status=Status.SCORED.value, kind=Kind.HUMAN.value).astype(dict.fromkeys(scored, "category"))
 
 

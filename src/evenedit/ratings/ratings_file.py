@@ -16,13 +16,11 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.core.spreadsheet import as_csv, as_written
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.ratings.build import build_table
-from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import (
     ASKED_BETWEEN,
     NOT_ASKED,
-    QUESTION_IDS,
     STATUSES,
     RatingTable,
     edit_columns,
@@ -33,7 +31,6 @@ NUMBERS = {"seed": "int64", "rater_number": "int64", "value": "int8", "confidenc
 """Types of the columns of numbers; the others are text."""
 NO_ANSWER = ""
 """The question of a row that holds no answer: it says how the call ended, or that nobody was asked about the edit."""
-_JUDGED = [at for at, question in enumerate(QUESTION_IDS) if question != PREFERENCE]
 
 
 def write_ratings(table: RatingTable, path: Path) -> Path:
@@ -61,7 +58,8 @@ def ratings_frame(table: RatingTable) -> pd.DataFrame:
 def _of_rater(table: RatingTable, number: int) -> pd.DataFrame:
     values, status = table.values[number], table.status[number]
     rows, questions = np.nonzero(values)
-    silent = np.flatnonzero((status != NOT_ASKED) & ~values[:, _JUDGED].any(axis=1))
+    main = [at for at, column in enumerate(table.rubric.columns) if table.rubric.in_main_call(column)]
+    silent = np.flatnonzero((status != NOT_ASKED) & ~values[:, main].any(axis=1))
     every = np.concatenate([rows, silent])
     confidence = np.full(len(every), np.nan, dtype=np.float32)
     if table.confidence is not None:
@@ -73,7 +71,7 @@ def _of_rater(table: RatingTable, number: int) -> pd.DataFrame:
             "rater": table.raters[number],
             "kind": table.kinds[number].value,
             "status": [STATUSES[code].value if code != NOT_ASKED else "" for code in status[every]],
-            "question": [*(QUESTION_IDS[at] for at in questions), *[NO_ANSWER] * len(silent)],
+            "question": [*(table.rubric.columns[at] for at in questions), *[NO_ANSWER] * len(silent)],
             "value": np.concatenate([values[rows, questions], np.zeros(len(silent), dtype=np.int8)]),
             "confidence": confidence,
         }
@@ -106,7 +104,9 @@ def read_frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def read_ratings(path: Path, factors: Sequence[Factor], reviewers: int | None = None) -> RatingTable:
+def read_ratings(
+    path: Path, factors: Sequence[Factor], reviewers: int | None = None, rubric: Rubric | None = None
+) -> RatingTable:
     """Rebuild the table that `write_ratings` wrote, without the numeric readings of instruments."""
     columns = [*edit_columns(factors), "rater_number", "rater", "kind", "status", "question", "value", "confidence"]
     frame = read_frame(path)
@@ -120,7 +120,7 @@ def read_ratings(path: Path, factors: Sequence[Factor], reviewers: int | None = 
     sources = [StoredRows(str(rater), Kind(kind), by_rater[number]) for number, rater, kind in names]
     asks = dict(zip(frame["prompt_id"], frame["asks"], strict=True)) if "asks" in frame.columns else {}
     by_prompt = {str(prompt): tuple(axes.split(ASKED_BETWEEN)) for prompt, axes in asks.items() if axes}
-    return build_table(edits, factors, sources, reviewers=reviewers, asks=by_prompt)
+    return build_table(edits, factors, sources, reviewers=reviewers, asks=by_prompt, rubric=rubric)
 
 
 @dataclass(frozen=True, slots=True)

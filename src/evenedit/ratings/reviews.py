@@ -19,8 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from evenedit.core.records import Kind, Rating, Status
-from evenedit.protocol import QUESTIONS
-from evenedit.ratings.table import QUESTION_IDS
+from evenedit.protocol import Rubric, default_rubric
 from evenedit.storage.schema import requests
 from evenedit.storage.schema import reviews as _reviews
 from evenedit.storage.store import Store
@@ -50,29 +49,30 @@ class Review:
             yield Rating(self.request_id, question, self.rater, Kind.REVIEW, Status.SCORED, value, self.note)
 
 
-def settled(reviews: Sequence[Mapping[str, int]], reviewers: int) -> dict[str, int]:
+def settled(reviews: Sequence[Mapping[str, int]], reviewers: int, rubric: Rubric | None = None) -> dict[str, int]:
     """Return the values that a case's reviews settle, given the number of reviews required."""
     if len(reviews) < reviewers:
         return {}
     if len(reviews) == 1:
         return dict(reviews[0])
-    both = {q: agreed(q, answer, reviews[1][q]) for q, answer in reviews[0].items() if q in reviews[1]}
+    both = {q: agreed(q, answer, reviews[1][q], rubric) for q, answer in reviews[0].items() if q in reviews[1]}
     third = reviews[2] if len(reviews) > 2 else {}
     values = {question: third.get(question) if value is None else value for question, value in both.items()}
     return {question: value for question, value in values.items() if value is not None}
 
 
-def unresolved_questions(reviews: Sequence[Review]) -> tuple[str, ...]:
+def unresolved_questions(reviews: Sequence[Review], rubric: Rubric | None = None) -> tuple[str, ...]:
     """Return the questions on which the first two reviewers differ too much to settle them."""
     if len(reviews) < 2:
         return ()
     first, second = (review.answers for review in reviews[:2])
-    return tuple(q for q in QUESTION_IDS if q in first and q in second and agreed(q, first[q], second[q]) is None)
+    columns = (rubric or default_rubric()).columns
+    return tuple(q for q in columns if q in first and q in second and agreed(q, first[q], second[q], rubric) is None)
 
 
-def agreed(question: str, first: int, second: int) -> int | None:
+def agreed(question: str, first: int, second: int, rubric: Rubric | None = None) -> int | None:
     """Combine two answers; None if a third review is needed."""
-    if QUESTIONS[question].sided == "choice":
+    if (rubric or default_rubric()).questions[question].sided == "choice":
         return first if first == second else None
     return (first + second + 1) // 2 if abs(first - second) <= 1 else None
 
@@ -158,9 +158,15 @@ class ReviewRatings:
 
 
 def _rows(db: sa.Connection, query: sa.Select[Any]) -> list[Review]:
-    """Reviews with their answers in the rubric's order."""
+    """Reviews with their answers, those of the shipped questions first and in their order."""
     reviews = [Review(*row) for row in db.execute(query.order_by(_reviews.c.id)).all()]
-    return [replace(r, answers={q: r.answers[q] for q in QUESTION_IDS if q in r.answers}) for r in reviews]
+    order = default_rubric().columns
+    shipped = {question: at for at, question in enumerate(order)}
+
+    def place(answer: tuple[str, int]) -> tuple[int, str]:
+        return shipped.get(answer[0], len(order)), answer[0]
+
+    return [replace(review, answers=dict(sorted(review.answers.items(), key=place))) for review in reviews]
 
 
 def _hold(db: sa.Connection, request_id: str) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Kind, Status
-from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
 from evenedit.protocol.rubric import QUESTION_IDS as QUESTION_IDS
 from evenedit.ratings.profiles import RaterProfiles
 
@@ -62,7 +62,7 @@ class RatingTable:
     kinds: tuple[Kind, ...]
     """What each rater is."""
     values: NDArray[np.int8]
-    """[rater, edit, question]: 1, 2, 3 …, or 0 where there is no answer."""
+    """[rater, edit, question]: 1, 2, 3 …, or 0 where there is no answer; questions are the rubric's columns."""
     status: NDArray[np.int8]
     """[rater, edit]: position in STATUSES, or -1 where the rater was not asked."""
     confidence: NDArray[np.float32] | None = None
@@ -73,12 +73,18 @@ class RatingTable:
     """[edit, question]: what reviewers settled by the study's rule, 0 elsewhere; None without the study."""
     factors: tuple[Factor, ...] = FACTORS
     """What the portraits are grouped by."""
+    rubric: Rubric = field(default_factory=default_rubric)
+    """What the raters were asked."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change; prompts that ask for none are left out."""
     profiles: RaterProfiles | None = None
     """What may be shown of the people who rated, where the study is at hand."""
     null_pairs: RatingTable | None = None
     """The null pairs, rated by the same raters in the same order; None without any."""
+
+    def at(self, question: str) -> int:
+        """Return the position of a question's answers."""
+        return self.rubric.at(question)
 
     def rows(self, chosen: NDArray[np.bool_]) -> RatingTable:
         """Return the table of some edits."""
@@ -172,6 +178,10 @@ class Scores:
     def edits(self) -> pd.DataFrame:
         """The rows the scores belong to."""
         return self.table.edits
+
+    def of(self, question: str) -> NDArray[np.int8]:
+        """Return the scores on one question."""
+        return np.asarray(self.values[:, self.table.at(question)])
 
     @property
     def needs_review(self) -> NDArray[np.bool_]:

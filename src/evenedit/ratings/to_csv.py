@@ -11,19 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.images import write_whole
-from evenedit.core.records import Experiment, Outcome
+from evenedit.core.records import Experiment, Outcome, Question
 from evenedit.core.spreadsheet import as_csv
-from evenedit.protocol import AXES, QUESTIONS
-from evenedit.protocol.rubric import STATUS
-from evenedit.ratings.from_csv import CONFIDENCE
+from evenedit.protocol import Rubric
+from evenedit.ratings.from_csv import CONFIDENCE, FILE_COLUMNS
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable
 
 EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
 SETTLED, ENSEMBLE = "settled.", "score."
 """Before a question's id in edits.csv: what reviewers settled, and the one score of the judges together."""
 READING_COLUMNS = ("request_id", "instrument", "measure", "value", "reason")
-_REPLACEMENTS = {str(q.replaces): q.id for q in QUESTIONS.values() if q.replaces}
 
 
 class Words(NamedTuple):
@@ -87,10 +85,10 @@ def write_tables(
     return [out / name for name in frames if (out / name).exists()]
 
 
-def answer_column(values: NDArray[np.int8], question: str) -> pd.Series[Any]:
+def answer_column(values: NDArray[np.int8], question: Question) -> pd.Series[Any]:
     """Answers to one question as a file has them: the number of a scale, the word of a choice, empty without one."""
-    if QUESTIONS[question].sided == "choice":
-        labels = ("", *QUESTIONS[question].labels)
+    if question.sided == "choice":
+        labels = ("", *question.labels)
         return pd.Series([labels[value] for value in values], dtype=object)
     answers = pd.Series(values).astype("Int64")
     return answers.where(answers > MISSING)
@@ -107,18 +105,19 @@ def _rated(
     ]
     unrated = rows & ~answered.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
     parts.append(_edits(table).iloc[np.flatnonzero(unrated)][_shared(table)])
-    questions = _questions(is_verdict=is_verdict)
+    questions = _questions(table.rubric, is_verdict=is_verdict)
     sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != PREFERENCE]
     columns = [*_shared(table), "judge", "kind", "status", *questions, *sure, *Words._fields]
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True).reindex(columns=columns) if filled else pd.DataFrame(columns=columns)
 
 
-def _questions(*, is_verdict: bool) -> dict[str, str]:
+def _questions(rubric: Rubric, *, is_verdict: bool) -> dict[str, str]:
     """Return the question of each column of a file."""
-    if not is_verdict:
-        return {a: a for a in (*AXES, "preference")}
-    return {"verdict": "stereotype", "role": "target_role", "higher_status": STATUS}
+    of_people = [column for column, spec in rubric.spec_by_column.items() if spec.row.about == "people"]
+    if is_verdict:
+        return {FILE_COLUMNS.get(column, column): column for column in of_people}
+    return {column: column for column in rubric.columns if column not in (*of_people, *rubric.replaced)}
 
 
 def _of_rater(
@@ -129,17 +128,18 @@ def _of_rater(
     part = _edits(table).iloc[rows][_shared(table)].reset_index(drop=True)
     part["judge"], part["kind"] = rater, table.kinds[number].value
     part["status"] = ["" if code == NOT_ASKED else STATUSES[code].value for code in table.status[number, rows]]
-    for column, question in _questions(is_verdict=is_verdict).items():
-        at = QUESTION_IDS.index(question)
+    replacements = {old: new for new, old in table.rubric.replaced.items()}
+    for column, question in _questions(table.rubric, is_verdict=is_verdict).items():
+        at = table.at(question)
         values = table.values[number, rows, at]
         sure = np.full(len(rows), np.nan) if table.confidence is None else table.confidence[number, rows, at]
-        if question in _REPLACEMENTS:  # a prompt with a target age has its accuracy in this column
-            other = QUESTION_IDS.index(_REPLACEMENTS[question])
+        if question in replacements:  # a prompt with a target age has its accuracy in this column
+            other = table.at(replacements[question])
             instead = table.values[number, rows, other]
             if table.confidence is not None:
                 sure = np.where(instead > MISSING, table.confidence[number, rows, other], sure)
             values = np.maximum(values, instead)
-        part[column] = answer_column(values, question)
+        part[column] = answer_column(values, table.rubric.questions[question])
         part[f"{CONFIDENCE}{question}"] = sure
     words_of_rater = [words.get((rater, str(ident)), Words()) for ident in part["request_id"]]
     return part.assign(**{name: [getattr(one, name) for one in words_of_rater] for name in Words._fields})
@@ -149,7 +149,8 @@ def _settled(table: RatingTable) -> dict[str, pd.Series[Any]]:
     """Columns of what reviewers settled, where they settled anything."""
     if table.settled is None or not table.settled.any():
         return {}
-    return {f"{SETTLED}{q}": answer_column(table.settled[:, at], q) for at, q in enumerate(QUESTION_IDS)}
+    columns = enumerate(table.rubric.questions.items())
+    return {f"{SETTLED}{name}": answer_column(table.settled[:, at], question) for at, (name, question) in columns}
 
 
 def _readings(table: RatingTable) -> pd.DataFrame:

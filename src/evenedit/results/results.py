@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate, Experiment
-from evenedit.protocol import FACTORS, Factor, level_code
+from evenedit.protocol import FACTORS, Factor, Rubric, level_code
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results import long_lists
@@ -294,10 +294,17 @@ class Results:
     """What was asked, word for word, where the study is at hand."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
+    rubric: tuple[Mapping[str, Any], ...] = ()
+    """The questions that were asked, as tables of a rubric file; empty for the shipped default."""
     preregistration: Preregistration | None = None
     """What was stated before the first edit, and how the study kept to it; null where it was not sealed."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
+
+    @property
+    def asked(self) -> Rubric:
+        """The questions that were asked and the rates made of them."""
+        return _rubric(json.dumps(self.rubric, sort_keys=True))
 
     @property
     def editors(self) -> tuple[str, ...]:
@@ -482,3 +489,8 @@ def _fields(record: Any) -> dict[str, Any]:
         for part, value in values.items()
         if not (value is None and part.default is None) and not (part.default_factory is dict and not value)
     }
+
+
+@cache
+def _rubric(tables: str) -> Rubric:
+    return Rubric.from_tables(json.loads(tables))

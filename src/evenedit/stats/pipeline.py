@@ -77,7 +77,7 @@ def analyse(
     parts.agreement, parts.per_judge = independent()  # waits for the second process
     reliability = outcome_reliability(judged, rules)
     add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
-    return parts.to_results(rules, facts, table.asks)
+    return parts.to_results(rules, facts, table)
 
 
 def _independent_parts(

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.judges.parsing import evidence_of
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol.drift import REPLACED, drift, meets_rate
+from evenedit.protocol.drift import drift
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.results.materials import JudgedCase, JudgeWords
 from evenedit.study.context import StudyContext
 
 PER_EDITOR = 3
 """Cases of each failure and editor."""
-CHANGES = ("skin_lighter", "skin_darker", *REPLACED)
+CHANGES = ("skin_lighter", "skin_darker", "race_change", "gender_change")
 """The rates that make an edit a case of replacement."""
 
 
@@ -34,8 +34,8 @@ def judged_cases(study: StudyContext, scores: Scores, raters: Sequence[JudgeRate
     moved = drift(scores.values, rates)
     baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     rated = (baseline & (edits["outcome"] == Outcome.EDITED)).to_numpy() & (success > 0)
-    erased = rated & meets_rate(success, rates["soft_erasure"])
-    replaced = rated & meets_rate(success, rates["edit_success"]) & moved.any_of(CHANGES)
+    erased = rated & rates["soft_erasure"].met(success)
+    replaced = rated & rates["edit_success"].met(success) & moved.any_of(CHANGES)
     person = np.nan_to_num(moved.points, nan=0.0)
     for editor in dict.fromkeys(edits["editor"]):
         of_editor = (edits["editor"] == editor).to_numpy()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evenedit.core.records import Experiment, Prompt, Question
 from evenedit.protocol import QUESTIONS, questions_for
-from evenedit.protocol.rubric import WORDINGS
+from evenedit.protocol.rubric import Rubric, default_rubric
 
 PREFERENCE = replace(QUESTIONS["preference"], labels=("Image A", "Image B", "Same"))
 APPROPRIATE = Question(
@@ -107,9 +107,11 @@ _SCALES = {"check_ignored": "edit_success", "check_lighter": "skin_tone"}
 """Checks whose answers are those of a question of the rubric."""
 
 
-def checks(survey: int, rubric: str = "default") -> tuple[ComprehensionCheck, ...]:
-    """Return the comprehension check of a survey, in the wording of a rubric."""
-    return tuple(_in_words(check, WORDINGS[rubric]) for check in _CHECKS[survey])
+def checks(survey: int, rubric: Rubric | None = None) -> tuple[ComprehensionCheck, ...]:
+    """Return the comprehension check of a survey, in the wording of a rubric, on questions that it asks."""
+    known = (rubric or default_rubric()).questions
+    asked = [check for check in _CHECKS[survey] if _SCALES.get(check.question.id, "") in ("", *known)]
+    return tuple(_in_words(check, known) for check in asked)
 
 
 def _in_words(check: ComprehensionCheck, questions: Mapping[str, Question]) -> ComprehensionCheck:
@@ -117,7 +119,9 @@ def _in_words(check: ComprehensionCheck, questions: Mapping[str, Question]) -> C
     return replace(check, question=replace(check.question, labels=questions[scale].labels)) if scale else check
 
 
-def item_questions(survey: int, prompt: Prompt, outputs: int, rubric: str = "default") -> list[tuple[str, Question]]:
+def item_questions(
+    survey: int, prompt: Prompt, outputs: int, rubric: Rubric | None = None
+) -> list[tuple[str, Question]]:
     """Return the questions about an item, each with its image (A, B), or "" for both images."""
     if survey == 2:
         return [("", question) for question in PAIRWISE]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.rubric import Rate
+from evenedit.protocol.questions import Rate
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import Index
 from evenedit.results.results import GapTest

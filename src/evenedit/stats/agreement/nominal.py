@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.ratings.combine import verdict
+from evenedit.protocol import VERDICTS
+from evenedit.ratings.combine import majority
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement import pairwise as against
@@ -35,4 +36,5 @@ def nominal_agreement(
 
 
 def _majority(ratings: Ratings) -> NDArray[np.int8]:
-    return verdict(ratings.T.astype(np.int8))
+    unclear = len(VERDICTS)
+    return majority(ratings.T.astype(np.int8), len(VERDICTS), (unclear,), unclear)

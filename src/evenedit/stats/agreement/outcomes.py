@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.protocol import Rate
-from evenedit.protocol.drift import meets_rate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import CHANGES
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
@@ -48,9 +47,9 @@ class CountedOutcome:
     def codes(self, values: NDArray[Any]) -> Codes:
         """Return the codes of scores [..., edit, question], where 0 is missing."""
         score = values[..., QUESTION_IDS.index(self.question)].astype(np.int64)
-        code = score.astype(np.float64) if self.above is None else meets_rate(score, self.above).astype(np.float64)
+        code = score.astype(np.float64) if self.above is None else self.above.met(score).astype(np.float64)
         if self.below is not None:
-            code = code - meets_rate(score, self.below)
+            code = code - self.below.met(score).astype(np.float64)
         return np.where(score > 0, code, np.nan)
 
 

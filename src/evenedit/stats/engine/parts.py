@@ -9,6 +9,7 @@ from typing import Any
 from evenedit.core.records import Estimate
 from evenedit.protocol import Factor
 from evenedit.ratings.profiles import ParticipantCounts
+from evenedit.ratings.table import RatingTable
 from evenedit.results.agreement import (
     Agreement,
     Coverage,
@@ -98,8 +99,8 @@ class AnalysisParts:
         estimates = (*self.estimates, *(e for m in self.measured for e in m.estimates))
         return tuple(dict.fromkeys(e.editor for e in estimates if e.editor is not None))
 
-    def to_results(self, rules: AnalysisRules, facts: StudyFacts, asks: Mapping[str, tuple[str, ...]]) -> Results:
-        """Build the results; `asks` has the axes that each prompt asks to change."""
+    def to_results(self, rules: AnalysisRules, facts: StudyFacts, table: RatingTable) -> Results:
+        """Build the results of a table."""
         lists: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in lists.items()}
         lists["counts"] = {**self.counts, **facts.counts}
@@ -109,7 +110,8 @@ class AnalysisParts:
             title=facts.title,
             prompts=dict(facts.prompts),
             materials=facts.materials,
-            asks=dict(asks),
+            asks=dict(table.asks),
+            rubric=tuple(table.rubric.to_tables()),
             digest=facts.digest,
             **lists,
         )

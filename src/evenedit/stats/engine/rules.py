@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from evenedit.protocol import DEFAULT_RATES, Rate
+from evenedit.protocol import DEFAULT_RATES, Rate, Rubric, default_rubric
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.protocol.shifts import TOLERANCE
 
@@ -54,9 +54,10 @@ class AnalysisRules:
         return cls("published", aging_in_age_axis=True)
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> AnalysisRules:
-        """Build the rules that `to_dict` wrote."""
-        rates = {name: Rate.parse(name, text) for name, text in plain["rates"].items()}
+    def from_dict(cls, plain: Mapping[str, Any], rubric: Rubric | None = None) -> AnalysisRules:
+        """Build the rules that `to_dict` wrote; the rubric has the options of choices."""
+        questions = (rubric or default_rubric()).questions
+        rates = {name: Rate.parse(name, text, questions) for name, text in plain["rates"].items()}
         return cls(**{**plain, "rates": rates})
 
     def to_dict(self) -> dict[str, Any]:

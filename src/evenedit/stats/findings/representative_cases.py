@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment, Outcome
 from evenedit.protocol import QUESTIONS
-from evenedit.protocol.drift import drift, meets_rate, no_change
+from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import QUESTION_IDS, Scores
@@ -101,9 +101,10 @@ class CaseFinder:
         rule = self.rules.rates[rate]
         value = self.scores.values[:, QUESTION_IDS.index(rule.question)].astype(np.int64)
         if QUESTIONS[rule.question].sided == "quality":  # what shows a gap in success are the edits that failed
-            met = meets_rate(value, rule) if rule.at_most is not None else (value > 0) & ~meets_rate(value, rule)
+            met = rule.met(value) if rule.at_most is not None else (value > 0) & ~rule.met(value)
             return np.where(met, 5.0 - value, np.nan)
-        return np.where(meets_rate(value, rule), np.abs(value - no_change(rule.question)).astype(np.float64), np.nan)
+        far = np.abs(value - self.scores.table.rubric.no_change(rule.question)).astype(np.float64)
+        return np.where(rule.met(value), far, np.nan)
 
     def _measured(self, rate: str, rater: str) -> Strength:
         table = self.scores.table
@@ -118,7 +119,7 @@ class CaseFinder:
         if rule is None or rater not in table.raters:
             return np.full(len(self._ids), np.nan)
         value = table.values[table.raters.index(rater), :, QUESTION_IDS.index(rule.question)].astype(np.int64)
-        return np.where(meets_rate(value, rule), far, np.nan)
+        return np.where(rule.met(value), far, np.nan)
 
     def largest_changes(self, question: str, editor: str, condition: str, value: float) -> tuple[str, ...]:
         """Return mitigated edits whose score changed most from their baseline, in the direction of `value`."""
@@ -127,7 +128,7 @@ class CaseFinder:
         before, after = before[both], after[both]
         score = self.scores.values[:, QUESTION_IDS.index(question)].astype(np.float64)
         two_sided = QUESTIONS[question].sided == "two"
-        far = np.abs(score - no_change(question)) if two_sided else score
+        far = np.abs(score - self.scores.table.rubric.no_change(question)) if two_sided else score
         moved = (far[after] - far[before]) * (1 if value > 0 else -1)
         strength = np.full(len(score), np.nan)
         usable = (score[after] > 0) & (score[before] > 0) & (moved > 0)
