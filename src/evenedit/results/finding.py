@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from evenedit.core.records import Experiment
 
@@ -43,7 +43,7 @@ class Reliability:
     """Edits that two judges or more scored."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
 
@@ -51,27 +51,27 @@ class Finding:
     level: FindingLevel
     """clear: Holm's p < 0.05, seen by people or a validated instrument; clear_to_judges, clear_to_judge: the same, seen
     by judges alone; suggestive: Benjamini and Hochberg's q <= 0.05; observed: without a test."""
-    experiment: str | None
-    condition: str | None
-    editor: str | None
-    measure: str | None
-    rater: str | None
+    experiment: str | None = None
+    condition: str | None = None
+    editor: str | None = None
+    measure: str | None = None
+    rater: str | None = None
     """ensemble, people, or an instrument's id."""
-    factor: str | None
-    group: Mapping[str, str] | None
+    factor: str | None = None
+    group: Mapping[str, str] | None = None
     """Who is affected: {} for everybody; of a gap, the group that fares worse."""
-    against: Mapping[str, str] | str | None
+    against: Mapping[str, str] | str | None = None
     """What it is compared with: a group, of an effect of the feature prompt {"condition": "placebo"}; or no_change, or
     average (the unweighted mean of all groups)."""
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
     """Holm's adjustment for all tests of the report."""
-    p_raw: float | None
-    n: int | None
+    p_raw: float | None = None
+    n: int | None = None
     """Edits of the group with a valid score."""
-    faces: int | None
+    faces: int | None = None
     """Portraits of the group."""
     text: str
     cases: tuple[str, ...] = ()
@@ -129,41 +129,7 @@ def within(low: float | None, high: float | None, margin: float | None) -> bool:
 
 
 def finding_in_words(
-    kind: FindingKind,
-    level: FindingLevel,
-    text: str,
-    *,
-    experiment: str = Experiment.DIAGNOSIS.value,
-    condition: str | None = None,
-    editor: str | None = None,
-    rater: str | None = None,
-    factor: str | None = None,
-    value: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    p: float | None = None,
-    p_raw: float | None = None,
-    n: int | None = None,
-    faces: int | None = None,
+    kind: FindingKind, level: FindingLevel, text: str, *, experiment: str = Experiment.DIAGNOSIS.value, **fields: Any
 ) -> Finding:
-    """Return a finding about no measure and no group in particular."""
-    return Finding(
-        kind=kind,
-        level=level,
-        experiment=experiment,
-        condition=condition,
-        editor=editor,
-        measure=None,
-        rater=rater,
-        factor=factor,
-        group=None,
-        against=None,
-        value=value,
-        low=low,
-        high=high,
-        p=p,
-        p_raw=p_raw,
-        n=n,
-        faces=faces,
-        text=text,
-    )
+    """Return a finding about no measure and no group in particular; `fields` are those of a `Finding`."""
+    return Finding(kind=kind, level=level, text=text, experiment=experiment, **fields)

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from evenedit.results.finding import ALPHA, Evidence, FindingLevel, Reliability
+from evenedit.results.results import GapTest
 from evenedit.stats.engine.families import benjamini_hochberg, holm
+from evenedit.stats.engine.shift_tests import ShiftTest
 
 CHANCE = 0.0
 """Judges whose lower limit of alpha is not above this agree no better than chance."""
@@ -70,6 +73,19 @@ class Sight:
         if test.is_clear and can_be_clear:
             return self.highest
         return "suggestive" if test.is_clear or test.is_suggestive else None
+
+
+def tested(rater: str, t: ShiftTest | GapTest, test: Adjusted, sight: Sight) -> dict[str, Any]:
+    """Return the fields of a finding that its test decides, and those on who saw it."""
+    return {
+        **{name: getattr(t, name) for name in ("experiment", "condition", "editor", "measure")},
+        "rater": rater,
+        "evidence": sight.evidence,
+        "reliability": sight.reliability,
+        "p": test.p_adjusted,
+        "p_raw": test.p,
+        "q": test.q,
+    }
 
 
 def judges_sight(judges: int, reliability: Reliability | None, threshold: float, *, is_gap: bool) -> Sight:

@@ -10,7 +10,7 @@ from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, 
 from evenedit.stats.engine.shift_tests import EVEN, ShiftTest
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import pronoun_clause
-from evenedit.stats.findings.levels import Adjusted
+from evenedit.stats.findings.levels import Adjusted, tested
 from evenedit.stats.findings.mitigation import arm_sight
 from evenedit.stats.findings.representative_cases import CaseFinder
 
@@ -49,25 +49,15 @@ def stereotype_findings(
         rate = "followed" if t.value > EVEN else "resisted"
         where = {"experiment": t.experiment, "condition": t.condition}
         yield Finding(
+            **tested(ENSEMBLE, t, test, sight),
             kind="stereotype",
             level=level,
-            experiment=t.experiment,
-            condition=t.condition,
-            editor=t.editor,
-            measure=t.measure,
-            rater=ENSEMBLE,
-            factor=None,
             group={} if has_shift else None,
             against=NO_CHANGE,
             value=t.value,
             low=t.low,
             high=t.high,
-            p=test.p_adjusted,
-            p_raw=raw,
-            q=test.q,
-            evidence=sight.evidence,
             n=t.n,
-            faces=None,
             text=sentences.stereotype(t, other, confidence),
             cases=cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where) if has_shift else (),
             caveats=pronoun_clause(level, other),
