@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal
 
 from evenedit.core.records import Experiment
@@ -41,9 +41,11 @@ class Reliability:
     high: float | None
     n: int
     """Edits that two judges or more scored."""
+    p: float | None
+    """One-sided p of judges who agree no better than chance; None where there is no interval."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
 
@@ -51,27 +53,27 @@ class Finding:
     level: FindingLevel
     """clear: Holm's p < 0.05, seen by people or a validated instrument; clear_to_judges, clear_to_judge: the same, seen
     by judges alone; suggestive: Benjamini and Hochberg's q <= 0.05; observed: without a test."""
-    experiment: str | None = None
-    condition: str | None = None
-    editor: str | None = None
-    measure: str | None = None
-    rater: str | None = None
+    experiment: str | None
+    condition: str | None
+    editor: str | None
+    measure: str | None
+    rater: str | None
     """ensemble, people, or an instrument's id."""
-    factor: str | None = None
-    group: Mapping[str, str] | None = None
+    factor: str | None
+    group: Mapping[str, str] | None
     """Who is affected: {} for everybody; of a gap, the group that fares worse."""
-    against: Mapping[str, str] | str | None = None
+    against: Mapping[str, str] | str | None
     """What it is compared with: a group, of an effect of the feature prompt {"condition": "placebo"}; or no_change, or
     average (the unweighted mean of all groups)."""
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
     """Holm's adjustment for all tests of the report."""
-    p_raw: float | None = None
-    n: int | None = None
+    p_raw: float | None
+    n: int | None
     """Edits of the group with a valid score."""
-    faces: int | None = None
+    faces: int | None
     """Portraits of the group."""
     text: str
     cases: tuple[str, ...] = ()
@@ -128,8 +130,11 @@ def within(low: float | None, high: float | None, margin: float | None) -> bool:
     return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
 
 
+NOTHING = {f.name: None for f in fields(Finding) if f.default is MISSING}
+
+
 def finding_in_words(
-    kind: FindingKind, level: FindingLevel, text: str, *, experiment: str = Experiment.DIAGNOSIS.value, **fields: Any
+    kind: FindingKind, level: FindingLevel, text: str, *, experiment: str = Experiment.DIAGNOSIS.value, **known: Any
 ) -> Finding:
-    """Return a finding about no measure and no group in particular; `fields` are those of a `Finding`."""
-    return Finding(kind=kind, level=level, text=text, experiment=experiment, **fields)
+    """Return a finding; `known` are its other fields, and those that are not given are None."""
+    return Finding(**{**NOTHING, "kind": kind, "level": level, "text": text, "experiment": experiment, **known})

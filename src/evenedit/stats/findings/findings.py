@@ -67,7 +67,7 @@ class FindingInputs:
     evidence: Sequence[PanelTests]
     parts: AnalysisParts
     """The analysis without its findings."""
-    reliability: Mapping[tuple[str, str], Reliability] = field(default_factory=dict)
+    reliability: Mapping[tuple[str, str | None], Reliability] = field(default_factory=dict)
     """The judges' agreement by measure and editor."""
     people: PeopleTests | None = None
     false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
@@ -263,7 +263,7 @@ class FindingBuilder:
             caveats += () if any_people is None else (people_clause(any_people.reason),)
         where = {"experiment": t.experiment, "condition": t.condition}
         show_cases = has_shift or (not two_sided and level == "observed")
-        finding = Finding(
+        finding = finding_in_words(
             **tested(rater, t, test, sight),
             kind="shift",
             level=level,
@@ -295,7 +295,7 @@ class FindingBuilder:
     def _in_words(self, rater: str, t: ShiftTest, test: Adjusted, sight: Sight, text: str) -> Finding:
         """Return the finding that nothing can be said of an outcome."""
         fields = tested(rater, t, test, sight) | {"p": None, "q": None}
-        return Finding(kind="shift", level="cannot_tell", text=text, n=t.n, faces=t.faces, **fields)
+        return finding_in_words("shift", "cannot_tell", text, n=t.n, faces=t.faces, **fields)
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class FindingBuilder:
             text = sentences.no_better_than_chance(names, lowest, self._judges, condition, subject)
             fields = tested(rater, several[0].test, NOT_TESTED, Sight("none", "cannot_tell", lowest))
             fields |= {"measure": None, "factor": factor, "faces": several[0].test.faces}
-            yield Finding(kind="gap", level="cannot_tell", text=text, **fields)
+            yield finding_in_words("gap", "cannot_tell", text, **fields)
 
     def _gap(self, g: GapEvidence, level: FindingLevel) -> Finding:
         t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]
@@ -350,7 +350,7 @@ class FindingBuilder:
         caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
-        finding = Finding(
+        finding = finding_in_words(
             **tested(rater, t, test, g.sight),
             kind="gap",
             level=level,

@@ -16,8 +16,9 @@ from evenedit.results.results import GapTest
 from evenedit.stats.engine.families import benjamini_hochberg, holm
 from evenedit.stats.engine.shift_tests import ShiftTest
 
-CHANCE = 0.0
-"""Judges whose lower limit of alpha is not above this agree no better than chance."""
+CHANCE = 0.01
+"""Judges whose alpha is above 0 with a one-sided p of this or more are not known to agree better than chance: with the
+lower end of a 95 % interval one outcome in forty of judges who answer at random would be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,9 @@ def judges_sight(judges: int, reliability: Reliability | None, threshold: float,
     if judges < 2:
         caveat = () if is_gap else ("One judge rated this, and its error is not known.",)
         return Sight("one_judge", "clear_to_judge" if is_gap else "suggestive", None, caveat)
-    if reliability is None or reliability.low is None or reliability.low <= CHANCE:
+    if reliability is None or reliability.p is None or reliability.p >= CHANCE:
         return Sight("none", "cannot_tell", reliability)
-    if reliability.low < threshold:
+    if reliability.low is None or reliability.low < threshold:
         return Sight("judges", "suggestive", reliability, (agreement_clause(reliability, judges),))
     return Sight("judges", "clear_to_judges", reliability)
 

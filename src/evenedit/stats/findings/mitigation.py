@@ -116,7 +116,7 @@ class MitigationFindings:
         if self._chosen and t.p is not None and t.p < ALPHA:
             level = "observed"
         where = {"experiment": t.experiment, "condition": t.condition}
-        return Finding(
+        return finding_in_words(
             **tested(ENSEMBLE, t, test, sight) | {"condition": ConditionKind.FEATURE.value, "p_raw": t.p},
             kind="mitigation",
             level=level,

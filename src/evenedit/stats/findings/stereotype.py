@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
-from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, Finding, FindingLevel
+from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, Finding, FindingLevel, finding_in_words
 from evenedit.stats.engine.shift_tests import EVEN, ShiftTest
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import pronoun_clause
@@ -48,7 +48,7 @@ def stereotype_findings(
         has_shift = level in EFFECT_LEVELS
         rate = "followed" if t.value > EVEN else "resisted"
         where = {"experiment": t.experiment, "condition": t.condition}
-        yield Finding(
+        yield finding_in_words(
             **tested(ENSEMBLE, t, test, sight),
             kind="stereotype",
             level=level,
