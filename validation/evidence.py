@@ -26,7 +26,7 @@ from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding
 from evenedit.stats import AnalysisRules
 from evenedit.stats.agreement.prediction_powered import people_tests
-from evenedit.stats.agreement.reliability import outcome_reliability
+from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.findings.findings import FindingInputs, add_findings
@@ -97,7 +97,7 @@ def report_of(whole: RatingTable, inclusion: Mapping[str, float] | None = None) 
     values, parts = answers(scores, RULES), AnalysisParts(whole.factors)
     evidence = _add_panels(parts, scores, values, RULES)
     people = people_tests(scores, values, RULES, inclusion or {}, parts.estimates, parts.contrasts)
-    reliability = outcome_reliability(scores, RULES)
+    reliability = outcome_reliability(outcome_alphas(scores, RULES))
     add_findings(FindingInputs(whole, scores, RULES, evidence, parts, reliability, people, false_calls(whole, RULES)))
     wanted = ("contrast.race_change", "e", {"race": "Black"})
     return Report(

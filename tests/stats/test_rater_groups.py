@@ -11,7 +11,7 @@ from evenedit.protocol import FACTORS
 from evenedit.ratings.profiles import RaterProfiles, RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.stats import AnalysisRules
-from evenedit.stats.rater_groups import deviation, rater_rates
+from evenedit.stats.rater_groups import rater_rates
 
 RULES = AnalysisRules("default", permutations=399)
 ETHNICITY = {"White": 14, "Black": 10, "Asian": 6}
@@ -64,9 +64,3 @@ def test_no_number_is_about_fewer_than_five_people_of_a_group(rated):
     assert shown == {"": 23, "White": 14}, "with 6 Asian raters shown, the 3 would be what is left of 23"
     every = {r.raters for r in rater_rates(table, RULES) if r.question == "ethnicity" and not r.group}
     assert every == {"", "White", "Black", "Asian", "*"}
-
-
-def test_two_way_errors_are_never_below_one_way_errors():
-    rng = np.random.default_rng(2)
-    influence, one, two = rng.normal(size=200), rng.integers(0, 12, 200), rng.integers(0, 20, 200)
-    assert deviation(influence, one, two) >= max(deviation(influence, one), deviation(influence, two)) - 1e-12

@@ -485,7 +485,7 @@ class StatisticsSection(_Section):
     draws: int = Field(default=2000, ge=100)
     """Bootstrap draws of agreement statistics."""
     permutations: int = Field(default=4999, ge=99)
-    """Permutations of each rank test and of each reading of the multiverse."""
+    """Permutations of each rank test."""
     seed: int = 20240
     """Seed of both."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)

@@ -16,7 +16,7 @@ class Agreement:
     """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …: see docs/statistics.md."""
     axis: str
     """A question's id, `<question>.label`, `<question>.distance` (from the middle), `preference`, or a rate: of
-    false_calls, misses and judge_error_gap."""
+    false_calls, misses and judge_error_gap; of alpha_outcome the measure."""
     condition: str
     editor: str | None
     """None when pooled over editors."""
@@ -24,7 +24,7 @@ class Agreement:
     """{} for everybody, {"race": "Black"} for a group, {"race": "*"} for a comparison of groups."""
     raters: str
     """`all` people, or `complete`: equally many per item; both alone or against the ensemble of judges. Else who is
-    compared: `<judge>|all`, `<judge>|<judge>`, or `ensemble` for a test of the judges' scores."""
+    compared: `<judge>|all`, `<judge>|<judge>`, `judges` for all of them, or `ensemble` for a test of their scores."""
     value: float | None
     low: float | None
     high: float | None
@@ -34,7 +34,8 @@ class Agreement:
     method: str
     """The convention, how the interval and p were made, and why a value or an interval is None."""
     p: float | None = None
-    """p of a test, and of Spearman's correlation of judges with people; None elsewhere."""
+    """p of a test, of Spearman's correlation of judges with people, and of alpha_outcome (one-sided, no better than
+    chance); None elsewhere."""
     p_adjusted: float | None = None
     """p after Holm's adjustment within the family of the test; None where there is no family."""
 

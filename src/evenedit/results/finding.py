@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal
 
 from evenedit.core.records import Experiment
 
@@ -41,6 +41,8 @@ class Reliability:
     high: float | None
     n: int
     """Edits that two judges or more scored."""
+    p: float | None
+    """One-sided p of judges who agree no better than chance; None where there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,42 +130,11 @@ def within(low: float | None, high: float | None, margin: float | None) -> bool:
     return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
 
 
+NOTHING = {f.name: None for f in fields(Finding) if f.default is MISSING}
+
+
 def finding_in_words(
-    kind: FindingKind,
-    level: FindingLevel,
-    text: str,
-    *,
-    experiment: str = Experiment.DIAGNOSIS.value,
-    condition: str | None = None,
-    editor: str | None = None,
-    rater: str | None = None,
-    factor: str | None = None,
-    value: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    p: float | None = None,
-    p_raw: float | None = None,
-    n: int | None = None,
-    faces: int | None = None,
+    kind: FindingKind, level: FindingLevel, text: str, *, experiment: str = Experiment.DIAGNOSIS.value, **known: Any
 ) -> Finding:
-    """Return a finding about no measure and no group in particular."""
-    return Finding(
-        kind=kind,
-        level=level,
-        experiment=experiment,
-        condition=condition,
-        editor=editor,
-        measure=None,
-        rater=rater,
-        factor=factor,
-        group=None,
-        against=None,
-        value=value,
-        low=low,
-        high=high,
-        p=p,
-        p_raw=p_raw,
-        n=n,
-        faces=faces,
-        text=text,
-    )
+    """Return a finding; `known` are its other fields, and those that are not given are None."""
+    return Finding(**{**NOTHING, "kind": kind, "level": level, "text": text, "experiment": experiment, **known})

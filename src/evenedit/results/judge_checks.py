@@ -54,7 +54,8 @@ class Shift:
     changed_two: Moved
     """Share of answers that differ by two points or more."""
     beyond: Moved | None
-    """Share changed minus the share that asking again changes; None for asking again itself."""
+    """Share changed minus the share that asking again changes, over edits with all of these answers; None for asking
+    again itself."""
 
 
 @dataclass(frozen=True, slots=True)

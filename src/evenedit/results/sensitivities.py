@@ -148,7 +148,7 @@ class Specification:
     value: float | None
     """Rate of the group that is highest in the report minus the rate of the one that is lowest."""
     p: float
-    """Permutation test of the gap under this reading, not adjusted."""
+    """Test of the gap under this reading, by the analysis of means, not adjusted; 1 where nothing varies."""
     is_default: bool
 
 

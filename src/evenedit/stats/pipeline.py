@@ -16,7 +16,7 @@ from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Plan
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import PeopleTests, people_tests
-from evenedit.stats.agreement.reliability import outcome_reliability
+from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import contrasts, gaps, trends
@@ -75,7 +75,9 @@ def analyse(
     parts.counts = counts(scores) | sample_composition(table)
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge = independent()  # waits for the second process
-    reliability = outcome_reliability(judged, rules)
+    alphas = list(outcome_alphas(judged, rules))
+    parts.agreement += alphas
+    reliability = outcome_reliability(alphas)
     add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
     return parts.to_results(rules, facts, table)
 

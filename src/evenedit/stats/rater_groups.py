@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
 from evenedit.core.suppression import shown_counts
@@ -24,6 +23,7 @@ from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.rater_groups import RaterRate
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, met_rates
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import Uncertainty, clustered_variance
 
 ALL_RATERS, WEIGHTED = "", "*"
 METHOD = "mean of ratings; two-way clustered (raters, faces)"
@@ -67,10 +67,8 @@ def _rates(
     masks = {name: member == at for name, at in rated.visible_groups(question, part.rater).items()}
 
     def rate_of(raters: str, influence: Column, value: float, among: NDArray[np.bool_], method: str) -> RaterRate:
-        clusters = part.rater[among], part.face[among]
-        ends = interval(value, deviation(influence[among], *clusters), fewest(*clusters), rules.confidence)
-        low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in ends)
-        people = len(np.unique(clusters[0]))
+        low, high = interval(value, influence[among], part.rater[among], part.face[among], rules.confidence)
+        people = len(np.unique(part.rater[among]))
         return RaterRate(question.id, raters, measure, group, value, low, high, people, int(among.sum()), method)
 
     if not len(y):
@@ -170,34 +168,19 @@ def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
     return RatedPortraits(people, faces, labels, tuple(ratings))
 
 
-def deviation(influence: Column, *clusters: Codes) -> float:
-    """Return the standard error of a sum of influences, clustered by rater and by face.
+def interval(
+    value: float, influence: Column, raters: Codes, faces: Codes, confidence: float
+) -> tuple[float | None, float | None]:
+    """Return the t interval, clustered by rater and face, with the degrees of freedom of the fewer of both.
 
-    Two-way clustered (Cameron, Gelbach and Miller): never less than by one of the two alone.
+    None with fewer than three raters or faces.
     """
-    one = [_between(influence, cluster) for cluster in clusters]
-    if len(clusters) == 1:
-        return float(np.sqrt(one[0]))
-    both = np.unique(np.stack(clusters), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
-    return float(np.sqrt(max(sum(one) - _between(influence, both), *one)))
-
-
-def _between(influence: Column, cluster: Codes) -> float:
-    sums = np.bincount(cluster, weights=influence)[np.unique(cluster)]
-    return float((sums**2).sum() * len(sums) / max(len(sums) - 1, 1))
-
-
-def interval(value: float, error: float, clusters: int, confidence: float) -> tuple[float | None, float | None]:
-    """Return the t interval with the degrees of freedom of the fewest clusters; None with fewer than three."""
-    if clusters < 3 or not np.isfinite(error):
+    clusters = min(len(np.unique(raters)), len(np.unique(faces)))
+    if clusters < 3:
         return None, None
-    half = float(stdtrit(clusters - 1, 0.5 + confidence / 2)) * error
-    return value - half, value + half
-
-
-def fewest(*clusters: Codes) -> int:
-    """Return the number of clusters of the grouping with the fewest."""
-    return min((len(np.unique(cluster)) for cluster in clusters), default=0)
+    variance = clustered_variance(influence, raters, faces).variance
+    reach = float(Uncertainty(variance, np.asarray(clusters - 1.0)).half_width(confidence))
+    return max(value - reach, 0.0), min(value + reach, 1.0)
 
 
 def levels_of(labels: NDArray[np.str_], known: Sequence[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:

@@ -230,8 +230,9 @@ STATISTICS = {
     *("mann_whitney_U", "cliffs_delta", "wilcoxon_T", "rank_biserial"),
     # the judges' error at the thresholds, by group
     *("false_calls", "misses", "judge_error_gap"),
+    "alpha_outcome",
     # means of the paper's Table 6 and Figure 6, medians and majorities, and preferences
-    *("mean_people", "mean_judges", "mean_delta", "preference_rate", "preference_same"),
+    *("mean_people", "mean_delta", "preference_rate", "preference_same"),
     *("weighted_kappa_linear_median", "weighted_kappa_quadratic_median", "spearman_median"),
     *("weighted_kappa_linear_majority", "weighted_kappa_quadratic_majority"),
 }

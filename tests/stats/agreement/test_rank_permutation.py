@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenedit.stats.agreement.rank_permutation import flipped_p, relabelled_p
+from evenedit.stats.agreement.rank_permutation import between_group_variance, flipped_p, relabelled_p
 from evenedit.stats.engine.ranks import kruskal_wallis, wilcoxon
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -63,3 +63,34 @@ def test_pairs_of_one_face_are_flipped_together():
         found = wilcoxon(moves)
         naive += found is not None and found.p < 0.05
     assert alarms / 300 <= 0.085 < naive / 300
+
+
+def naive_variance(labels, levels, total, count):
+    whole, size = int(total.sum()), int(count.sum())
+    squares = 0.0
+    for level in range(levels):
+        n = sum(int(c) for label, c in zip(labels, count, strict=True) if label == level)
+        t = sum(int(t) for label, t in zip(labels, total, strict=True) if label == level)
+        if n:
+            squares += n * (t / n - whole / size) ** 2
+    return squares / size
+
+
+def test_variances_between_groups_agree_with_a_loop():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 4, size=(30, 24)).astype(np.int8)
+    count = rng.integers(0, 20, size=(24, 5))
+    total = rng.binomial(count, 0.3)
+    found = between_group_variance(labels, 4, total.astype(np.float32), count.astype(np.float32))
+    for i in range(30):
+        for j in range(5):
+            assert found[i, j] == pytest.approx(naive_variance(labels[i], 4, total[:, j], count[:, j]), abs=1e-12)
+
+
+def test_of_two_groups_of_one_size_the_variance_orders_as_the_gap_does():
+    rng = np.random.default_rng(8)
+    labels = np.stack([rng.permutation(np.repeat([0, 1], 6)) for _ in range(50)]).astype(np.int8)
+    total = rng.binomial(10, 0.3, size=(12, 1))
+    found = between_group_variance(labels, 2, total.astype(np.float64), np.full((12, 1), 10.0))[:, 0]
+    gaps = np.abs((np.where(labels == 0, 1, -1) @ total)[:, 0])
+    assert (np.argsort(found, kind="stable") == np.argsort(gaps, kind="stable")).all()

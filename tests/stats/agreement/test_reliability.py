@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from evenedit.ratings.combine import combine
-from evenedit.stats.agreement.reliability import alpha, outcome_reliability
+from evenedit.stats.agreement.reliability import alpha, outcome_alphas, outcome_reliability
 from evenedit.stats.engine.rules import AnalysisRules
 from tests.support.tables import FACES, edit, rated, scores, table_of
 
@@ -75,7 +75,7 @@ def test_random_judges_are_at_chance_and_constant_ones_have_none():
 def test_outcomes_are_counted_at_their_thresholds_by_editor():
     table = rated(judges=3)
     values = combine(table, RULES.ensemble, "exclude")
-    result = outcome_reliability(values, RULES)
+    result = outcome_reliability(outcome_alphas(values, RULES))
     assert {editor for _, editor in result} == {"e", "f"}
     assert {f"rate.{name}" for name in RULES.rates} | {"shift.skin_tone", "shift.age_drift"} == {m for m, _ in result}
     rows = (table.edits["editor"] == "e").to_numpy()
@@ -93,10 +93,10 @@ def test_shifts_leave_out_prompts_that_ask_for_the_change():
     first = [scores(skin=5 if i % 2 else 3 + (i // 2) % 2) for i in range(len(rows))]  # the second prompt asks for it
     second = [scores(skin=1 if i % 2 else 3 + (i // 2) % 2) for i in range(len(rows))]
     table = replace(table_of(rows, {"a": first, "b": second}), asks={"O-02": ("skin_tone",)})
-    result = outcome_reliability(combine(table, RULES.ensemble, "exclude"), RULES)
+    result = outcome_reliability(outcome_alphas(combine(table, RULES.ensemble, "exclude"), RULES))
     assert result["shift.skin_tone", "e"].value == 1.0 and result["shift.skin_tone", "e"].n == len(FACES)
     assert result["rate.skin_lighter", "e"].value < 0.5
 
 
 def test_one_judge_has_no_reliability():
-    assert outcome_reliability(combine(rated(judges=1), RULES.ensemble, "exclude"), RULES) == {}
+    assert not list(outcome_alphas(combine(rated(judges=1), RULES.ensemble, "exclude"), RULES))

@@ -125,3 +125,10 @@ def test_a_difference_keeps_the_asymmetry_of_its_intervals():
     # down: sqrt(0.04^2 + 0.03^2 - 2 * 0.5 * 0.04 * 0.03) = 0.036056; up: sqrt(0.08^2 + 0.01^2 - 0.0008) = 0.075498
     found = difference(0.10, 0.02, ((0.06, 0.18), (0.01, 0.05)), 0.5)
     assert found == pytest.approx((0.08 - 0.036056, 0.08 + 0.075498), abs=1e-6)
+
+
+def test_two_way_clustered_variance_is_never_below_that_of_one_way():
+    rng = np.random.default_rng(2)
+    influence, one, two = rng.normal(size=200), rng.integers(0, 12, 200), rng.integers(0, 20, 200)
+    single = [clustered_variance(influence, units, units).variance for units in (one, two)]
+    assert clustered_variance(influence, one, two).variance >= max(single) - 1e-12

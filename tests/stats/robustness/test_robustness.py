@@ -98,6 +98,7 @@ def test_the_multiverse_holds_the_report_and_every_other_reading():
         "none",
     )
     assert own[0].value == pytest.approx(test.value)
+    assert own[0].p == pytest.approx(test.p)
     assert gap.same_sign == len(gap.specifications)
     assert 0 < gap.significant() <= gap.same_sign
 

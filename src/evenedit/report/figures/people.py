@@ -18,7 +18,8 @@ DELTAS = ("edit_success", "race_drift", "gender_drift", "skin_tone.distance", "a
 def skin_tone_and_deltas(index: Index) -> Drawing | None:
     """Figure 6 of the paper: people's skin-tone ratings by the main factor, and changes with the feature prompt."""
     rows = AgreementRows.of(index.results)
-    codes = [code for code in index.main.codes if _skin_tone(index, rows, "mean_people", code)]
+    skin_tone = {c: rows.find("mean_people", "skin_tone", group=index.main_group(c)) for c in index.main.codes}
+    codes = [code for code in index.main.codes if skin_tone[code]]
     deltas = [
         (axis, [(arm, a) for arm in ARMS if (a := rows.find("mean_delta", axis, arm)) is not None]) for axis in DELTAS
     ]
@@ -35,22 +36,21 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
             ax.axvline(3, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
             names = {code: index.group_name(index.main_group(code)) for code in codes}
             for y, code in enumerate(codes):
-                for statistic, colour, shape, off in (
-                    ("mean_people", VERMILLION, "o", -0.12),
-                    ("mean_judges", FAINT, "D", 0.14),
+                for a, colour, shape, off in (
+                    (skin_tone[code], VERMILLION, "o", -0.12),
+                    (rows.judges_mean(skin_tone[code]), FAINT, "D", 0.14),
                 ):
-                    a = _skin_tone(index, rows, statistic, code)
                     if a is not None and a.value is not None:
-                        filled = statistic == "mean_people" and interval_excludes(a.low, a.high, 3)
+                        filled = interval_excludes(a.low, a.high, 3)
                         tip = _tip(index, names[code], a)
                         dot(ax, y + off, a.value, a.low, a.high, colour, filled=filled, tip=tip, shape=shape)
-                        alt += [f"{names[code]} {a.value:.2f}."] if statistic == "mean_people" else []
+                        alt += [f"{names[code]} {a.value:.2f}."] if a is skin_tone[code] else []
             ax.set_yticks(range(len(codes)), list(names.values()))
             ax.set_ylim(len(codes) - 0.4, -0.6)
             ax.grid(axis="x")
             ax.set_title("(a) Skin tone, mean score\n3 = unchanged, above 3 = lighter")
             ax.plot([], [], "o-", color=VERMILLION, label="people")
-            if any(_skin_tone(index, rows, "mean_judges", code) for code in codes):
+            if any(rows.judges_mean(skin_tone[code]) for code in codes):
                 ax.plot([], [], "D-", color=FAINT, markerfacecolor="none", label="judges, same outputs")
         if deltas:
             ax = axes.pop(0)
@@ -89,10 +89,6 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
             "excludes no change." + (" (b) over pairs of the same case." if deltas else ""),
             "Dots with intervals. " + " ".join(alt),
         )
-
-
-def _skin_tone(index: Index, rows: AgreementRows, statistic: str, code: str) -> Agreement | None:
-    return rows.find(statistic, "skin_tone", group=index.main_group(code))
 
 
 def _tip(index: Index, who: str, a: Agreement, *, signed: bool = False) -> str:

@@ -207,7 +207,7 @@ def _moves(check: JudgeCheck, index: Index) -> Table | None:
         notes=(
             f"Brackets: {index.level} intervals, clustered by face (shares: Korn and Graubard; none "
             "where nothing changed); not adjusted for the number of questions. Beyond repeats: share changed minus the "
-            "share that asking again changes.",
+            "share that asking again changes, over edits with all of these answers.",
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import AXES, QUESTIONS
@@ -63,6 +63,13 @@ class AgreementRows:
     def sibling(self, row: Agreement, statistic: str) -> Agreement | None:
         """Another statistic at the place of a row."""
         return self.find(statistic, row.axis, row.condition, row.editor, row.group, row.raters)
+
+    def judges_mean(self, people: Agreement | None) -> Agreement | None:
+        """Return the judges' mean over the items of people's mean, without an interval; None where they rated none."""
+        apart = None if people is None else self.sibling(people, "mean_difference")
+        if people is None or people.value is None or apart is None or apart.value is None:
+            return None
+        return replace(people, statistic="mean_judges", value=people.value + apart.value, low=None, high=None)
 
     def number(self, row: Agreement, statistic: str, unit: Unit = "score") -> Number:
         """Format a row as a number of a table."""

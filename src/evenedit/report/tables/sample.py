@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.render.agreement_rows import AgreementRows, number
 from evenedit.report.render.index import POOLED, Index
-from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
+from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+
+DIFFERENCE = "Judges minus people"
 
 
 def _counted(index: Index, what: str) -> Iterator[tuple[str, str, int]]:
@@ -78,13 +80,19 @@ def judges_beside_people(index: Index) -> Table | None:
     rows = AgreementRows.of(index.results)
     questions = [q for q in AXES if rows.find("mean_people", q)]
     lines: list[tuple[Cell, ...]] = []
-    for statistic, who in (("mean_judges", "Judges"), ("mean_people", "People")):
+    for who in ("Judges", "People", DIFFERENCE):
         for editor in index.lines("diagnosis"):
-            means = [rows.find(statistic, q, editor=editor) for q in questions]
+            people = [rows.find("mean_people", q, editor=editor) for q in questions]
+            means = {
+                "Judges": [rows.judges_mean(a) for a in people],
+                "People": people,
+                DIFFERENCE: [rows.find("mean_difference", q, editor=editor) for q in questions],
+            }[who]
             if any(means):
                 items = max(a.n_items for a in means if a)
                 ratings = max(a.n_ratings for a in means if a) if who == "People" else None
-                lines.append((who, editor or POOLED, *(number(a) for a in means), items, ratings))
+                unit: Unit = "change" if who == DIFFERENCE else "score"
+                lines.append((who, editor or POOLED, *(number(a, unit) for a in means), items, ratings))
     return table_of(
         index,
         "table6",
@@ -99,5 +107,5 @@ def judges_beside_people(index: Index) -> Table | None:
             Column("ratings", "people's ratings"),
         ),
         lines,
-        notes=(f"Brackets: {index.level} intervals, faces drawn. The difference and its test: judges against people.",),
+        notes=(f"Brackets: {index.level} intervals of people's means and of the difference, faces drawn.",),
     )

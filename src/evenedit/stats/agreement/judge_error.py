@@ -21,7 +21,7 @@ from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
 
 UNIT = 10**6
 """Differences are summed in millionths."""
@@ -65,9 +65,7 @@ def _panels(evidence: Overlap, condition: str) -> tuple[Panel, Panel]:
         _add(shares, outcome, MISSES, both & change & ~called, both & change)
     edits = evidence.table.edits.iloc[rows]
     axes = by_face(edits, evidence.table.factors)
-    first, second = (
-        build_panel(edits, axes, t.columns, t.measures, experiment="", condition=condition) for t in (errors, shares)
-    )
+    first, second = (t.panel(edits, axes, "", condition) for t in (errors, shares))
     return first, second
 
 

@@ -21,8 +21,8 @@ from evenedit.stats.engine.additive import mean_of
 
 HALF_UP = "people's mean, half up"
 MEAN = "people's mean"
-MEAN_OF_PEOPLE, MEAN_OF_JUDGES = mean_of("mean_people"), mean_of("mean_judges")
-"""Over the items that both rated, or people alone where no judge did."""
+MEAN_OF_PEOPLE = mean_of("mean_people")
+"""Over the items that both rated, or people alone where no judge did; with the mean difference it gives the judges'."""
 KAPPAS = (against.weighted_kappa_linear, against.weighted_kappa_quadratic)
 
 
@@ -80,10 +80,8 @@ def _judge_vs_people(
     mean = people.means(ratings)
     n = int((ratings > 0).sum())
     yield from evidence.estimate(place, score_statistics(a, people.rounded_mean(ratings)), rows, n, HALF_UP)
-    levels: Wanted = [(MEAN_OF_PEOPLE, (mean,)), (MEAN_OF_JUDGES, (a,))]
-    for row in evidence.estimate(
-        place, [*mean_statistics(a, mean), *difference_statistics(a, mean), *levels], rows, n, MEAN
-    ):
+    wanted = [*mean_statistics(a, mean), *difference_statistics(a, mean), (MEAN_OF_PEOPLE, (mean,))]
+    for row in evidence.estimate(place, wanted, rows, n, MEAN):
         yield _with_p(evidence, row)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.stats.engine.permutation import TIE, between_group_variance, permuted
 from evenedit.stats.engine.ranks import Integers, midranks
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -20,6 +19,8 @@ MOST = 1999
 """Permutations of one test; there are hundreds of tests."""
 STREAM = 7
 """These permutations' own random numbers."""
+TIE = 1e-12
+"""Variances closer than this are the same, rounded differently."""
 
 
 def permuted_how(rules: AnalysisRules, what: str = "labels permuted over faces") -> str:
@@ -38,6 +39,22 @@ def relabelled_p(values: Integers, level: NDArray[np.str_], face: NDArray[Any], 
     observed = between_group_variance(codes[None], levels, total, count)[0, 0]
     drawn = between_group_variance(_labels(codes.tobytes(), _draws(rules), rules.seed), levels, total, count)[:, 0]
     return float((1 + (drawn >= observed - TIE * max(1.0, observed)).sum()) / (1 + len(drawn)))
+
+
+def between_group_variance(
+    labels: NDArray[np.int8], levels: int, total: NDArray[Any], count: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the variance between levels of `total` over `count`: [permutation, ratio] from [face, ratio]."""
+    both = np.concatenate([total, count], axis=1).astype(np.float64)
+    width = total.shape[1]
+    squares = np.zeros((len(labels), width))
+    for level in range(levels):
+        sums = (labels == level).astype(np.float64) @ both
+        top, bottom = sums[:, :width], sums[:, width:]
+        squares += np.divide(top * top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    overall, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
+    size = np.maximum(size, 1.0)
+    return np.asarray(np.maximum(squares / size - (overall / size) ** 2, 0.0))
 
 
 def flipped_p(differences: Integers, face: NDArray[Any], rules: AnalysisRules) -> float:
@@ -59,4 +76,4 @@ def _labels(codes: bytes, draws: int, seed: int) -> NDArray[np.int8]:
     """[permutation, face]: labels permuted; the same for every axis of the same faces."""
     labels = np.frombuffer(codes, dtype=np.int8)
     rng = np.random.default_rng([seed, STREAM])
-    return np.concatenate(list(permuted(labels, np.zeros(len(labels), dtype=np.int64), draws, rng)))
+    return rng.permuted(np.tile(labels, (draws, 1)), axis=1)

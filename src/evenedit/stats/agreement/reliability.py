@@ -3,37 +3,47 @@
 The metric is the interval one, for codes of 0 and 1 equal to the nominal one (Krippendorff 2011):
 alpha = 1 - mean((a - b)²) / (2 s²), s² the variance of all values. Any number of raters and missing values are allowed;
 an item with m raters counts its pairs 1 / (m - 1) times. Of more than two judges the mean over their pairs is taken.
-The interval deletes one face at a time (Efron and Stein 1981), t with one degree of freedom less than faces.
+The interval and p delete one face at a time (Efron and Stein 1981), t with one degree of freedom less than faces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
+from evenedit.core.records import ConditionKind, is_simulated
 from evenedit.ratings.table import Scores
+from evenedit.results.agreement import Agreement
 from evenedit.results.finding import Reliability
 from evenedit.stats.agreement.outcomes import Codes, counted_outcomes, diagnosis_rows
 from evenedit.stats.engine.rules import AnalysisRules
 
 STATISTIC = "alpha"
+METHOD = "interval metric of the codes, mean over pairs of judges; jackknife(faces)"
+NONE = "undefined: the codes of a judge are all alike"
+BASELINE = ConditionKind.BASELINE.value
 CONSTANT = 1e-12
 """A variance of codes below this is rounding."""
 
 
-def outcome_reliability(scores: Scores, rules: AnalysisRules) -> dict[tuple[str, str], Reliability]:
-    """Return the judges' alpha by measure and editor, over the edits of the diagnosis baseline.
+def outcome_reliability(rows: Iterable[Agreement]) -> dict[tuple[str, str | None], Reliability]:
+    """Return the judges' alpha by measure and editor."""
+    return {(a.axis, a.editor): Reliability(STATISTIC, a.value, a.low, a.high, a.n_items, a.p) for a in rows}
 
-    It is empty with fewer than two judges. Pass scores without what reviewers settled, which all judges would share.
+
+def outcome_alphas(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
+    """Yield the judges' alpha of each measure of each editor, over the edits of the diagnosis baseline.
+
+    There is none with fewer than two judges. Pass scores without what reviewers settled, which all judges would share.
     """
     judges = [at for at, values in enumerate(scores.judged) if values.any()]
     rows = diagnosis_rows(scores)
     if len(judges) < 2 or not len(rows):
-        return {}
+        return
     values = scores.judged[judges][:, rows]
     outcomes = list(counted_outcomes(scores, rules, rows))
     codes = np.stack([np.where(applies, o.codes(values), np.nan) for o, applies in outcomes], axis=-1)
@@ -41,13 +51,16 @@ def outcome_reliability(scores: Scores, rules: AnalysisRules) -> dict[tuple[str,
     face = edits["source_id"].to_numpy(dtype=str)
     editor = edits["editor"].to_numpy(dtype=str)
     pairs = list(combinations(range(len(judges)), 2))
-    return {
-        (outcome.measure, str(name)): reliability
-        for name in np.unique(editor)
-        for (outcome, _), reliability in zip(
-            outcomes, alpha(codes[:, editor == name], face[editor == name], rules.confidence, pairs), strict=True
-        )
-    }
+    for name in map(str, np.unique(editor)):
+        of = editor == name
+        mark = "; SIMULATED" if any(map(is_simulated, [name, *scores.table.raters])) else ""
+        known = (~np.isnan(codes[:, of])).sum(axis=0)
+        ratings = np.where(known > 1, known, 0).sum(axis=0)
+        found = zip(outcomes, alpha(codes[:, of], face[of], rules.confidence, pairs), ratings, strict=True)
+        for (outcome, _), r, n in found:
+            method = (NONE if r.value is None else METHOD) + mark
+            numbers = r.value, r.low, r.high, r.n, int(n), method, r.p
+            yield Agreement("alpha_outcome", outcome.measure, BASELINE, name, {}, "judges", *numbers)
 
 
 def alpha(
@@ -58,7 +71,7 @@ def alpha(
     `sets` are sets of raters whose alphas are averaged; one set of all raters if it is None.
     """
     if not len(face):
-        return [Reliability(STATISTIC, None, None, None, 0) for _ in range(codes.shape[2])]
+        return [Reliability(STATISTIC, None, None, None, 0, None) for _ in range(codes.shape[2])]
     order = np.argsort(face, kind="stable")
     starts = np.flatnonzero(np.r_[True, face[order][1:] != face[order][:-1]])
     codes = codes[:, order]
@@ -78,12 +91,13 @@ def alpha(
     size = np.maximum(faces, 1)
     around = np.where(counts > 0, deleted - deleted.sum(axis=0) / size, 0.0)
     error = np.sqrt((around**2).sum(axis=0) * (size - 1) / size)
-    reach = np.where(faces > 1, error * stdtrit(np.maximum(size - 1, 1), 0.5 + confidence / 2), np.nan)
+    several, freedom = faces > 1, np.maximum(size - 1, 1)
+    reach = np.where(several, error * stdtrit(freedom, 0.5 + confidence / 2), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):  # judges who agree in every face have no error
+        p = np.where(several, stdtr(freedom, -value / error), np.nan)
     items = (known.sum(axis=0) > 1).sum(axis=0)
-    return [
-        _record(float(v), float(r), int(n))
-        for v, r, n in zip(np.where(constant, np.nan, value), reach, items, strict=True)
-    ]
+    numbers = zip(np.where(constant, np.nan, value), reach, items, p, strict=True)
+    return [_record(float(v), float(r), int(n), float(q)) for v, r, n, q in numbers]
 
 
 def _parts(codes: Codes) -> Codes:
@@ -104,9 +118,9 @@ def _alpha(sums: Codes) -> Codes:
     return np.where(known, 1 - differ / size / np.where(known, 2 * variance, 1.0), np.nan)
 
 
-def _record(value: float, reach: float, n: int) -> Reliability:
+def _record(value: float, reach: float, n: int, p: float) -> Reliability:
     if np.isnan(value):
-        return Reliability(STATISTIC, None, None, None, n)
+        return Reliability(STATISTIC, None, None, None, n, None)
     if np.isnan(reach):
-        return Reliability(STATISTIC, value, None, None, n)
-    return Reliability(STATISTIC, value, value - reach, min(1.0, value + reach), n)
+        return Reliability(STATISTIC, value, None, None, n, None)
+    return Reliability(STATISTIC, value, value - reach, min(1.0, value + reach), n, p)

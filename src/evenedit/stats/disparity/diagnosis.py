@@ -19,7 +19,7 @@ from evenedit.stats.engine.measures import (
     add_shift_measure,
     outcome_is,
 )
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -54,11 +54,4 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
         outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
         np.ones(len(rows), dtype=np.int64),
     )
-    return build_panel(
-        edits,
-        by_face(edits, scores.table.factors),
-        ledger.columns,
-        ledger.measures,
-        experiment=Experiment.DIAGNOSIS.value,
-        condition=condition,
-    )
+    return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)

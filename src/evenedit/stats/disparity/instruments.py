@@ -20,7 +20,7 @@ from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
@@ -102,8 +102,7 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
                 ledger.add(measure, total, both.astype(np.int64), applicable)
         if ledger.measures:
             rows = edits.iloc[after]
-            where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
-            panel = build_panel(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
+            panel = ledger.panel(rows, by_face(rows, table.factors), Experiment.MITIGATION.value, condition)
             for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 if e.condition == condition or condition == conditions[0]:  # whose pairs have the baseline
                     yield e
@@ -152,8 +151,7 @@ def instrument_panel(
         )
     if not ledger.measures:
         return None
-    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
-    return build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
+    return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
 
 
 def _missing_reasons(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:

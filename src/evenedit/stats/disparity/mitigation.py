@@ -10,7 +10,7 @@ from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures
-from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 CASE = ["editor", "source_id", "prompt_id"]
@@ -52,14 +52,7 @@ def _panel(
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
     _write_preference(ledger, *after.of("preference"), condition)
-    return build_panel(
-        edits,
-        axes,
-        ledger.columns,
-        ledger.measures,
-        experiment=Experiment.MITIGATION.value,
-        condition=condition,
-    )
+    return ledger.panel(edits, axes, Experiment.MITIGATION.value, condition)
 
 
 def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

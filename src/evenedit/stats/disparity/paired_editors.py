@@ -22,7 +22,7 @@ from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures, answers
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
 
@@ -143,14 +143,7 @@ def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[MeasureTabl
 
 
 def _laid_out(edits: pd.DataFrame, ledger: MeasureTable, factors: Sequence[Factor]) -> Panel:
-    return build_panel(
-        edits,
-        by_face(edits, factors),
-        ledger.columns,
-        ledger.measures,
-        experiment=Experiment.DIAGNOSIS.value,
-        condition=ConditionKind.BASELINE,
-    )
+    return ledger.panel(edits, by_face(edits, factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
 
 
 def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:

@@ -15,7 +15,7 @@ from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Panel, RatioMeasure, build_panel, by_prompt
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_prompt
 
 
 def stereotype_panels(scores: Scores) -> list[Panel]:
@@ -40,16 +40,8 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
             ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
         edits = scores.edits.iloc[rows]
-        panels.append(
-            build_panel(
-                edits,
-                by_prompt(edits, "coded_gender", coded),
-                ledger.columns,
-                ledger.measures,
-                experiment=Experiment.STEREOTYPE.value,
-                condition=condition,
-            )
-        )
+        axes = by_prompt(edits, "coded_gender", coded)
+        panels.append(ledger.panel(edits, axes, Experiment.STEREOTYPE.value, condition))
     return panels
 
 

@@ -1,1 +1,1 @@
-"""What every statistic is made with: panels, bootstrap, permutation, intervals."""
+"""What every statistic is made with: panels, variances, tests, bootstrap, intervals."""

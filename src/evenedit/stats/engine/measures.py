@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.protocol import QUESTIONS, Rate
@@ -13,7 +14,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.stats.engine.panel import Column, RatioMeasure
+from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, build_panel
 from evenedit.stats.engine.rules import AnalysisRules
 
 AXIS_QUESTIONS: tuple[str, ...] = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
@@ -65,6 +66,10 @@ class MeasureTable:
         if applies.any():
             self.columns |= {measure.total: total, measure.count: count, measure.applicable: applies}
             self.measures.append(measure)
+
+    def panel(self, edits: pd.DataFrame, axes: Axes, experiment: str, condition: str) -> Panel:
+        """Sum the columns, whose rows are these edits, into a face × prompt panel."""
+        return build_panel(edits, axes, self.columns, self.measures, experiment=experiment, condition=condition)
 
 
 def mean_measure(name: str, condition: str | None = None) -> RatioMeasure:

@@ -28,7 +28,7 @@ class AnalysisRules:
     draws: int = 2000
     """Bootstrap draws."""
     permutations: int = 4999
-    """Relabellings of the gap test."""
+    """Relabellings of each rank test."""
     seed: int = 20240
     """Seed of both."""
     confidence: float = 0.95

@@ -44,7 +44,7 @@ from evenedit.stats.findings.context import gap_in_languages, noise_clause, shif
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
@@ -67,7 +67,7 @@ class FindingInputs:
     evidence: Sequence[PanelTests]
     parts: AnalysisParts
     """The analysis without its findings."""
-    reliability: Mapping[tuple[str, str], Reliability] = field(default_factory=dict)
+    reliability: Mapping[tuple[str, str | None], Reliability] = field(default_factory=dict)
     """The judges' agreement by measure and editor."""
     people: PeopleTests | None = None
     false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
@@ -263,22 +263,15 @@ class FindingBuilder:
             caveats += () if any_people is None else (people_clause(any_people.reason),)
         where = {"experiment": t.experiment, "condition": t.condition}
         show_cases = has_shift or (not two_sided and level == "observed")
-        finding = Finding(
+        finding = finding_in_words(
+            **tested(rater, t, test, sight),
             kind="shift",
             level=level,
-            experiment=t.experiment,
-            condition=t.condition,
-            editor=t.editor,
-            measure=t.measure,
-            rater=rater,
-            factor=None,
             group={} if show_cases else None,
             against=NO_CHANGE,
             value=value,
             low=low,
             high=high,
-            p=test.p_adjusted,
-            p_raw=test.p,
             n=t.n,
             faces=t.faces,
             text=sentences.opening(rater) + text,
@@ -289,9 +282,6 @@ class FindingBuilder:
                 *excluded_edits_clause(t, self.inputs.table),
                 *shift_in_languages(self.parts.estimates, rater, t, self.rules.confidence),
             ),
-            evidence=sight.evidence,
-            reliability=sight.reliability,
-            q=test.q,
             estimand=sentences.estimand(sight.evidence, rater, self._judges, t.prompts, t.these_prompts),
         )
         return finding if people is None else replace(finding, judge_value=t.value, judge_low=t.low, judge_high=t.high)
@@ -304,23 +294,8 @@ class FindingBuilder:
 
     def _in_words(self, rater: str, t: ShiftTest, test: Adjusted, sight: Sight, text: str) -> Finding:
         """Return the finding that nothing can be said of an outcome."""
-        return replace(
-            finding_in_words(
-                "shift",
-                "cannot_tell",
-                text,
-                experiment=t.experiment,
-                condition=t.condition,
-                editor=t.editor,
-                rater=rater,
-                n=t.n,
-                faces=t.faces,
-            ),
-            measure=t.measure,
-            p_raw=test.p,
-            evidence=sight.evidence,
-            reliability=sight.reliability,
-        )
+        fields = tested(rater, t, test, sight) | {"p": None, "q": None}
+        return finding_in_words("shift", "cannot_tell", text, n=t.n, faces=t.faces, **fields)
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
@@ -340,26 +315,14 @@ class FindingBuilder:
                 rest.setdefault(key, []).append(g)
         for (rater, _, _, factor), several in rest.items():
             yield self._no_gap(rater, self.factors[factor], several)
-        for (rater, condition, editor, factor), several in chance.items():
+        for (rater, condition, _, factor), several in chance.items():
             names = [Measure(g.test.measure).name for g in several]
             lowest = min((g.sight.reliability for g in several if g.sight.reliability), key=_alpha, default=None)
             subject = f"Differences by {factor_noun(self.factors[factor])} label"
             text = sentences.no_better_than_chance(names, lowest, self._judges, condition, subject)
-            yield replace(
-                finding_in_words(
-                    "gap",
-                    "cannot_tell",
-                    text,
-                    experiment=several[0].test.experiment,
-                    condition=condition,
-                    editor=editor,
-                    rater=rater,
-                    factor=factor,
-                    faces=several[0].test.faces,
-                ),
-                evidence="none",
-                reliability=lowest,
-            )
+            fields = tested(rater, several[0].test, NOT_TESTED, Sight("none", "cannot_tell", lowest))
+            fields |= {"measure": None, "factor": factor, "faces": several[0].test.faces}
+            yield finding_in_words("gap", "cannot_tell", text, **fields)
 
     def _gap(self, g: GapEvidence, level: FindingLevel) -> Finding:
         t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]
@@ -387,22 +350,16 @@ class FindingBuilder:
         caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
-        finding = Finding(
+        finding = finding_in_words(
+            **tested(rater, t, test, g.sight),
             kind="gap",
             level=level,
-            experiment=t.experiment,
-            condition=t.condition,
-            editor=t.editor,
-            measure=t.measure,
-            rater=rater,
             factor=t.factor,
             group={t.factor: first.level},
             against={t.factor: next(x.level for x in g.groups if x.level != first.level)} if two else AVERAGE,
             value=first.value,
             low=first.low,
             high=first.high,
-            p=test.p_adjusted,
-            p_raw=test.p,
             n=None if estimate is None else estimate.n,
             faces=faces,
             text=sentences.opening(rater) + sentences.asked_nothing(text, t.condition),
@@ -410,9 +367,6 @@ class FindingBuilder:
                 name.to(MeasureKind.RATE), rater, t.editor, {t.factor: first.level}, value=t.value, **where
             ),
             caveats=caveats,
-            evidence=g.sight.evidence,
-            reliability=g.sight.reliability,
-            q=test.q,
             estimand=sentences.estimand(g.sight.evidence, rater, self._judges, g.prompts, False),
         )
         if g.people is None:
@@ -442,20 +396,18 @@ class FindingBuilder:
             text = sentences.even_groups(factor, names, self.rules.margin, furthest, self.rules.confidence)
             size = furthest
         evidence = "people" if all(g.people is not None for g in several) else several[0].sight.evidence
-        return replace(
-            finding_in_words(
-                "gap",
-                "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
-                sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
-                experiment=first.experiment,
-                condition=first.condition,
-                editor=first.editor,
-                rater=rater,
-                factor=factor.name,
-                high=size,
-                n=max((e.n for g in several if (e := self._gap_estimate(g.test)) is not None), default=None),
-                faces=first.faces,
-            ),
+        return finding_in_words(
+            "gap",
+            "observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
+            sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
+            experiment=first.experiment,
+            condition=first.condition,
+            editor=first.editor,
+            rater=rater,
+            factor=factor.name,
+            high=size,
+            n=max((e.n for g in several if (e := self._gap_estimate(g.test)) is not None), default=None),
+            faces=first.faces,
             evidence=evidence,
         )
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from evenedit.results.finding import ALPHA, Evidence, FindingLevel, Reliability
+from evenedit.results.results import GapTest
 from evenedit.stats.engine.families import benjamini_hochberg, holm
+from evenedit.stats.engine.shift_tests import ShiftTest
 
-CHANCE = 0.0
-"""Judges whose lower limit of alpha is not above this agree no better than chance."""
+CHANCE = 0.01
+"""Judges whose alpha is above 0 with a one-sided p of this or more are not known to agree better than chance: with the
+lower end of a 95 % interval one outcome in forty of judges who answer at random would be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,19 @@ class Sight:
         return "suggestive" if test.is_clear or test.is_suggestive else None
 
 
+def tested(rater: str, t: ShiftTest | GapTest, test: Adjusted, sight: Sight) -> dict[str, Any]:
+    """Return the fields of a finding that its test decides, and those on who saw it."""
+    return {
+        **{name: getattr(t, name) for name in ("experiment", "condition", "editor", "measure")},
+        "rater": rater,
+        "evidence": sight.evidence,
+        "reliability": sight.reliability,
+        "p": test.p_adjusted,
+        "p_raw": test.p,
+        "q": test.q,
+    }
+
+
 def judges_sight(judges: int, reliability: Reliability | None, threshold: float, *, is_gap: bool) -> Sight:
     """Return what judges alone can show of an outcome.
 
@@ -80,9 +97,9 @@ def judges_sight(judges: int, reliability: Reliability | None, threshold: float,
     if judges < 2:
         caveat = () if is_gap else ("One judge rated this, and its error is not known.",)
         return Sight("one_judge", "clear_to_judge" if is_gap else "suggestive", None, caveat)
-    if reliability is None or reliability.low is None or reliability.low <= CHANCE:
+    if reliability is None or reliability.p is None or reliability.p >= CHANCE:
         return Sight("none", "cannot_tell", reliability)
-    if reliability.low < threshold:
+    if reliability.low is None or reliability.low < threshold:
         return Sight("judges", "suggestive", reliability, (agreement_clause(reliability, judges),))
     return Sight("judges", "clear_to_judges", reliability)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from evenedit.core.records import ConditionKind, Experiment
@@ -14,7 +14,7 @@ from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings import sentences
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, tested
 from evenedit.stats.findings.representative_cases import CaseFinder
 
 CHOSEN = ("drift", "priority")
@@ -92,14 +92,12 @@ class MitigationFindings:
     def _effect(self, e: MitigationEffect, test: Adjusted, judges: int) -> Finding:
         assert e.editor is not None and e.value is not None
         sight = arm_sight(judges)
-        return replace(
-            _about(
-                sight.level(test) or "suggestive",
-                sentences.mitigation(e, self.rules.confidence),
-                editor=e.editor,
-                n=e.n,
-                high=e.high,
-            ),
+        return _about(
+            sight.level(test) or "suggestive",
+            sentences.mitigation(e, self.rules.confidence),
+            editor=e.editor,
+            n=e.n,
+            high=e.high,
             measure=Measure.delta(e.question),
             group={},
             against={"condition": ConditionKind.PLACEBO.value},
@@ -118,17 +116,17 @@ class MitigationFindings:
         if self._chosen and t.p is not None and t.p < ALPHA:
             level = "observed"
         where = {"experiment": t.experiment, "condition": t.condition}
-        return replace(
-            _about(level, sentences.preference(t, self.rules.confidence), editor=t.editor, n=t.n, high=t.high),
-            measure=t.measure,
+        return finding_in_words(
+            **tested(ENSEMBLE, t, test, sight) | {"condition": ConditionKind.FEATURE.value, "p_raw": t.p},
+            kind="mitigation",
+            level=level,
+            text=sentences.preference(t, self.rules.confidence),
+            n=t.n,
+            high=t.high,
             group=None if level == "cannot_tell" else {},
             value=t.value,
             low=t.low,
-            p=test.p_adjusted,
-            p_raw=t.p,
-            q=test.q,
             faces=t.faces,
-            evidence=sight.evidence,
             cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
             if level != "cannot_tell"
             else (),

@@ -124,7 +124,8 @@ def no_better_than_chance(
     elif reliability.low is None:
         why = f"how far the {who} agree cannot be estimated, as too few portraits show it"
     else:
-        why = f"the {who} agree on this no better than chance (α = {alpha_text(reliability)})"
+        better = "no better" if reliability.low <= 0 else "hardly better"
+        why = f"the {who} agree on this {better} than chance (α = {alpha_text(reliability)})"
     lead = "Where no change was asked for, nothing" if condition == ConditionKind.FLOOR else "Nothing"
     return f"{lead} can be said about {subject[0].lower()}{subject[1:]} ({rates}): {why}."
 

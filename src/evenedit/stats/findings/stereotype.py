@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
-from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, Finding, FindingLevel
+from evenedit.results.finding import ALPHA, EFFECT_LEVELS, ENSEMBLE, NO_CHANGE, Finding, FindingLevel, finding_in_words
 from evenedit.stats.engine.shift_tests import EVEN, ShiftTest
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import pronoun_clause
-from evenedit.stats.findings.levels import Adjusted
+from evenedit.stats.findings.levels import Adjusted, tested
 from evenedit.stats.findings.mitigation import arm_sight
 from evenedit.stats.findings.representative_cases import CaseFinder
 
@@ -48,26 +48,16 @@ def stereotype_findings(
         has_shift = level in EFFECT_LEVELS
         rate = "followed" if t.value > EVEN else "resisted"
         where = {"experiment": t.experiment, "condition": t.condition}
-        yield Finding(
+        yield finding_in_words(
+            **tested(ENSEMBLE, t, test, sight),
             kind="stereotype",
             level=level,
-            experiment=t.experiment,
-            condition=t.condition,
-            editor=t.editor,
-            measure=t.measure,
-            rater=ENSEMBLE,
-            factor=None,
             group={} if has_shift else None,
             against=NO_CHANGE,
             value=t.value,
             low=t.low,
             high=t.high,
-            p=test.p_adjusted,
-            p_raw=raw,
-            q=test.q,
-            evidence=sight.evidence,
             n=t.n,
-            faces=None,
             text=sentences.stereotype(t, other, confidence),
             cases=cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where) if has_shift else (),
             caveats=pronoun_clause(level, other),

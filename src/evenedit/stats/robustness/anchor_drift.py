@@ -31,11 +31,14 @@ from numpy.typing import NDArray
 
 from evenedit.results.judge_checks import AnchorDrift
 from evenedit.stats.engine.families import holm
-from evenedit.stats.engine.permutation import CHUNK, TIE
 
 ALPHA = 0.05
 POWER = 0.8
 PERMUTATIONS = 9999
+CHUNK = 250
+"""Permutations made at once. Changing it changes the random numbers."""
+TIE = 1e-12
+"""Shifts closer than this are the same, rounded differently."""
 ANSWERED = "answered"
 
 Replies = NDArray[np.float64]

@@ -18,7 +18,7 @@ from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Column, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -42,10 +42,7 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         applicable = (status != NOT_ASKED).astype(np.int64)
         without = applicable * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
         if without.any():
-            measure = RatioMeasure(
-                Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}"
-            )
-            ledger.add(measure, without, applicable, applicable)
+            _add_unanswered(ledger, name, without, applicable)
     for reading in table.readings:  # what an instrument that answers could still not read
         unread = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
         applicable = np.maximum(unread, ~np.isnan(reading.values[rows]))
@@ -53,15 +50,11 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
             (unread == column).all() for name, column in ledger.columns.items() if name.startswith("unanswered.")
         )
         if unread.any() and not known:
-            name = f"{reading.rater}: {Measure(reading.measure).name}"
-            measure = RatioMeasure(
-                Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}"
-            )
-            ledger.add(measure, unread, applicable, applicable)
+            _add_unanswered(ledger, f"{reading.rater}: {Measure(reading.measure).name}", unread, applicable)
     if not ledger.measures:
         return []
-    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": ConditionKind.BASELINE}
-    panel = build_panel(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
+    axes = by_face(edits, table.factors)
+    panel = ledger.panel(edits, axes, Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
     tests = [test for _, test in gaps(CrossedPanel(panel), rules)]
     by_editor = {t.editor: [other for other in tests if other.editor == t.editor] for t in tests}
     return [
@@ -69,6 +62,12 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         for family in by_editor.values()
         for t, p in zip(family, holm([t.p for t in family]), strict=True)
     ]
+
+
+def _add_unanswered(ledger: MeasureTable, name: str, without: Column, applicable: Column) -> None:
+    """Add the share of edits without an answer."""
+    measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}")
+    ledger.add(measure, without, applicable, applicable)
 
 
 def _askable(table: RatingTable) -> list[int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS, Rate
+from evenedit.protocol.drift import meets_rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
@@ -56,7 +57,7 @@ def _rows(
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
             for cut in thresholds(rate):
-                met = meeting(cut, top)
+                met = meets_rate(np.arange(top + 1), cut)
                 total, count = counts[:, met].sum(axis=1), counts[:, 1:].sum(axis=1)
                 shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
                 yield Sensitivity(
@@ -71,10 +72,3 @@ def _rows(
                     gap=max(shares) - min(shares) if len(shares) > 1 else None,
                     n=int(count.sum()),
                 )
-
-
-def meeting(rate: Rate, top: int) -> list[int]:
-    """Return the scores that meet a rate's threshold."""
-    if rate.at_least is not None:
-        return list(range(rate.at_least, top + 1))
-    return list(range(1, (rate.at_most or 0) + 1))
