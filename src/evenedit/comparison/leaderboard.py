@@ -14,9 +14,9 @@ from pathlib import Path
 from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate
-from evenedit.protocol import FACTORS, Factor, factor
+from evenedit.protocol import FACTORS, Factor, Rubric, factor
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import TWO_SIDED, severity
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import display_name, level_name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
@@ -82,11 +82,12 @@ class Entry:
     gap: Finding | None
     """The widest difference between groups, over all factors."""
     simulated: tuple[str, ...]
+    rubric: Rubric
 
     @property
     def findings(self) -> list[Finding]:
         """Both, the worse one first."""
-        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f))
+        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f, self.rubric))
 
     @property
     def clear(self) -> bool:
@@ -100,7 +101,7 @@ class Entry:
             return 0.0, 0.0
         worst = self.findings[0]
         ends = [abs(x) for x in (worst.low, worst.high) if x is not None] or [size(worst)]
-        weight = severity(Measure(worst.measure or "").name)
+        weight = self.rubric.severity(Measure(worst.measure or "").name)
         return weight * min(ends), weight * max(ends)
 
 
@@ -159,7 +160,7 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
 
 
 def _place(entry: Entry) -> tuple[object, ...]:
-    scores = [score(f) for f in entry.findings]
+    scores = [score(f, entry.rubric) for f in entry.findings]
     return entry.clear, max(scores, default=0.0), sum(scores), entry.editor
 
 
@@ -195,6 +196,7 @@ def _entries(results: Results) -> list[Entry]:
             shift=_worst_of(results, editor, "shift"),
             gap=_worst_of(results, editor, "gap"),
             simulated=results.simulated,
+            rubric=results.asked,
         )
         for editor in results.editors
     ]
@@ -211,7 +213,7 @@ def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:
     candidates = [
         f for f in results.findings if (f.editor, f.kind) == (editor, kind) and f.condition == ConditionKind.BASELINE
     ]
-    return max((f for f in candidates if not is_none(f)), key=score, default=None)
+    return max((f for f in candidates if not is_none(f)), key=lambda f: score(f, results.asked), default=None)
 
 
 def _ranks(entries: Sequence[Entry]) -> list[str]:

@@ -20,6 +20,8 @@ class MeasureKind(StrEnum):
     """The change against the baseline over complete pairs."""
     CONTRAST = "contrast"
     """A group's rate minus the rate of everybody else."""
+    SHARE = "share"
+    """Of a choice, the share of answers that are one option: `share.headscarf[removed]`."""
     SHIFT = "shift"
     """Of a two-sided question, the share above no change minus the share below: lighter minus darker."""
 
@@ -63,6 +65,11 @@ class Measure(str):
     def contrast(cls, name: str) -> Measure:
         """Return the rate of a group minus that of all others."""
         return cls.of(MeasureKind.CONTRAST, name)
+
+    @classmethod
+    def share(cls, column: str, code: str) -> Measure:
+        """Return the share of an option among the answers to a choice."""
+        return cls.of(MeasureKind.SHARE, f"{column}[{code}]")
 
     @classmethod
     def shift(cls, name: str) -> Measure:

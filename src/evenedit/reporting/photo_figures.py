@@ -95,7 +95,7 @@ class Album:
 
     @cached_property
     def _rated(self) -> NDArray[np.int64]:
-        return change(self.scores.values)
+        return change(self.scores.values, self.scores.table.rubric)
 
     @cached_property
     def moved(self) -> tuple[NDArray[np.float64], str]:

@@ -10,7 +10,7 @@ from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
@@ -56,7 +56,7 @@ def analyse(
     judged = combine(table, judges_only(rules.ensemble), rules.missing) if table.settled is not None else scores
     values = answers(scores, rules)
     independent = second.submit(_independent_parts, judged, scores, values, rules)
-    parts = AnalysisParts(table.factors)
+    parts = AnalysisParts(table.factors, table.rubric)
     evidence = _add_panels(parts, scores, values, rules)
     instruments = list(instrument_estimates(table, rules))
     parts.measured = [result for result, _ in instruments]
@@ -79,7 +79,7 @@ def analyse(
     parts.agreement += alphas
     reliability = outcome_reliability(alphas)
     add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
-    return parts.to_results(rules, facts, table)
+    return parts.to_results(rules, facts, table.asks)
 
 
 def _independent_parts(
@@ -136,7 +136,7 @@ def _people_tests(
     values = answers(judged, rules)
     judges = parts
     if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
-        judges = AnalysisParts(scores.table.factors)
+        judges = AnalysisParts(scores.table.factors, scores.table.rubric)
         _add_panels(judges, judged, values, rules)
     return people_tests(judged, values, rules, inclusion, judges.estimates, judges.contrasts)
 
@@ -158,7 +158,7 @@ def counts(scores: Scores) -> dict[str, int]:
         totals["reviewed"] = int((scores.table.status[reviewers] >= 0).any(axis=0).sum())
     if reviewers and scores.table.settled is not None:
         settled = (scores.table.settled > 0).sum(axis=0)
-        totals |= {f"settled.{q}": int(n) for q, n in zip(QUESTION_IDS, settled, strict=True) if n}
+        totals |= {f"settled.{q}": int(n) for q, n in zip(scores.table.rubric.columns, settled, strict=True) if n}
     arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
     for arm, size in arms.value_counts().sort_index().items():
         totals[f"edits.{arm}"] = int(size)

@@ -9,7 +9,6 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
@@ -82,7 +81,7 @@ def add_findings(inputs: FindingInputs) -> None:
     levels = {g.key: builder.graded(g) for g in builder.gaps}
     parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
     parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
-    parts.findings = ordered(findings, parts.editors)
+    parts.findings = ordered(findings, parts.editors, inputs.table.rubric)
     parts.contributions = list(builder.contributions(parts.findings))
     parts.counts["tests"] = sum(a.p is not None for a in builder.adjusted.values())
 
@@ -217,7 +216,7 @@ class FindingBuilder:
 
     def _shift_findings(self) -> Iterator[Finding]:
         for one, t in self._shares:
-            if t.measure.name in TWO_SIDED or t.value > 0:
+            if t.two_sided or t.value > 0:
                 yield self._shift(one.rater, t)
 
     def _shift(self, rater: str, t: ShiftTest) -> Finding:
@@ -229,10 +228,10 @@ class FindingBuilder:
         test = self.adjusted[_share_key(rater, t)]
         if sight.is_chance:
             text = sentences.no_better_than_chance(
-                [t.measure.name], sight.reliability, self._judges, t.condition, sentences.subject(t.measure)
+                [t.measure.name], sight.reliability, self._judges, t.condition, sentences.subject(t)
             )
             return self._in_words(rater, t, test, sight, text)
-        two_sided = t.measure.name in TWO_SIDED
+        two_sided = t.two_sided
         false = None if people is not None or two_sided else self._false_rate(rater, t)
         value, low, high = (t.value, t.low, t.high) if people is None else (people.value, people.low, people.high)
         margin = self.rules.margin if within(low, high, self.rules.margin) else None
@@ -256,7 +255,7 @@ class FindingBuilder:
         else:
             text = sentences.one_sided_shift(reported, rater, self.rules.confidence, people, false)
         if people is not None:
-            text = f"{text} {sentences.judges_alone(people, t.measure)}"
+            text = f"{text} {sentences.judges_alone(people, t)}"
         else:
             text += noise_clause(self.parts.noise, rater, t, self.rules.confidence)
             any_people = self._any_people_on(rater, t)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import severity
 from evenedit.results.finding import Finding
 
 CERTAINTY = {
@@ -26,7 +26,7 @@ POINTS = 4.0
 """Scale points between the ends of a score: what makes an effect on a score a share."""
 
 
-def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding]:
+def ordered(findings: Iterable[Finding], editors: Sequence[str], rubric: Rubric) -> list[Finding]:
     """Sort findings, the worst first.
 
     Effects come before what the design cannot answer, that before cautions about raters, these before statements
@@ -34,12 +34,16 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding
     times how certain it is. So a replaced person never stands below a "no difference". Equals stay as they come.
     """
     place = {editor: at for at, editor in enumerate(editors)}
-    return sorted(findings, key=lambda f: (_tier(f), -score(f), place.get(f.editor or "", -1), KINDS.index(f.kind)))
+
+    def rank(f: Finding) -> tuple[int, float, int, int]:
+        return _tier(f), -score(f, rubric), place.get(f.editor or "", -1), KINDS.index(f.kind)
+
+    return sorted(findings, key=rank)
 
 
-def score(finding: Finding) -> float:
+def score(finding: Finding, rubric: Rubric) -> float:
     """Return severity times certainty; 0 without a size."""
-    weight = REMEDY if finding.kind == "mitigation" else severity(Measure(finding.measure or "").name)
+    weight = REMEDY if finding.kind == "mitigation" else rubric.severity(Measure(finding.measure or "").name)
     return weight * size(finding) * CERTAINTY[finding.level]
 
 
