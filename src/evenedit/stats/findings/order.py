@@ -18,8 +18,8 @@ CERTAINTY = {
     "cannot_tell": 0.1,
 }
 """What a level counts for against the others."""
-EFFECTS = ("shift", "gap", "mitigation", "stereotype")
-KINDS = ("shift", "gap", "stereotype", "mitigation", "judge", "people", "design")
+EFFECTS = ("shift", "gap", "direction", "mitigation", "stereotype")
+KINDS = ("shift", "gap", "direction", "stereotype", "mitigation", "judge", "people", "design")
 REMEDY = 0.25
 """What an effect of the feature prompt weighs: it is no harm of the editor."""
 POINTS = 4.0
