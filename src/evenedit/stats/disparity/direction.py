@@ -20,7 +20,6 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.directions import Direction
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import headline
-from evenedit.stats.engine.intervals import Interval
 from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Column, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
@@ -31,6 +30,7 @@ FEWEST_EVENTS = 10
 """A flow of fewer edits, both ways together, is not tested."""
 CONDITIONS = (ConditionKind.BASELINE, ConditionKind.FLOOR)
 """The baseline, and the null edit beside it."""
+TESTED = (MeasureKind.FLOW, MeasureKind.TOWARD)
 Flags = NDArray[np.bool_]
 
 
@@ -108,6 +108,21 @@ def direction_results(
     ]
 
 
+class _Number(NamedTuple):
+    """A quantity of one editor with its interval."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    total: int = 0
+    n: int = 0
+    events: int = 0
+    missing: int = 0
+    faces: int = 0
+    prompts: int = 0
+
+
 def _directions(
     edits: pd.DataFrame, r: SeenReadings, condition: str, factors: Sequence[Factor], rules: AnalysisRules
 ) -> Iterator[Direction]:
@@ -117,106 +132,85 @@ def _directions(
     edits, before, after, again = edits.iloc[rows], r.before[rows], r.after[rows], r.again[rows]
     read = (before > 0) & (after > 0)
     twice = read & (again > 0)
-    of_edits = list(quantities(r.factor, before, after))
-    of_portraits = list(quantities(r.factor, before, again))
-    differences = [
+    changes, noise = (list(quantities(r.factor, before, later)) for later in (after, again))
+    apart = [
         # a difference of two shares is no share
-        one._replace(kind=MeasureKind.SHIFT if one.kind == MeasureKind.RATE else one.kind, total=one.total - two.total)
-        for one, two in zip(of_edits, of_portraits, strict=True)
+        x._replace(kind=MeasureKind.SHIFT if x.kind == MeasureKind.RATE else x.kind, total=x.total - y.total)
+        for x, y in zip(changes, noise, strict=True)
     ]
-    panels = [
-        _Panel(edits, factors, numbers, valid, condition, rules.confidence)
-        for numbers, valid in ((of_edits, read), (of_portraits, twice), (differences, twice))
-    ]
-    seen = {c for at, c in enumerate(r.factor.codes, start=1) if (before == at).any() or (after == at).any()}
-    for row, editor in enumerate(panels[0].crossed.panel.editors):
-        for at, one in enumerate(of_edits):
-            kind = one.measure.kind
-            total, n, events, missing = panels[0].sums(row, at)
-            if not n or not {one.before, one.after} <= {"", *seen}:
-                continue
-            value, ends, p, faces, prompts = panels[0].estimate(row, at)
-            is_tested = condition == ConditionKind.BASELINE and (
-                (kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
-                or (kind == MeasureKind.TOWARD and len(r.factor.codes) > 2)  # of two levels, the flow says the same
-            )
-            # the changed edits of a destination are others than the changed readings of portraits
-            controls = [] if kind == MeasureKind.DESTINATION else panels[1:]
-            (control, around), (beyond, reach) = [c.estimate(row, at)[:2] for c in controls] or [(None, None)] * 2
-            yield Direction(
-                factor=r.factor.name,
-                measure=one.measure,
-                before=one.before,
-                after=one.after,
-                experiment=Experiment.DIAGNOSIS.value,
-                condition=condition,
-                editor=editor,
-                value=value or 0.0,
-                low=ends[0] if ends else None,
-                high=ends[1] if ends else None,
-                total=total,
-                n=n,
-                missing=missing,
-                faces=faces,
-                prompts=prompts,
-                p=p if is_tested else None,
-                control=control,
-                control_low=around[0] if around else None,
-                control_high=around[1] if around else None,
-                beyond=beyond,
-                beyond_low=reach[0] if reach else None,
-                beyond_high=reach[1] if reach else None,
-            )
-
-
-class _Panel:
-    """Numbers of the same edits, with their intervals."""
-
-    def __init__(
-        self,
-        edits: pd.DataFrame,
-        factors: Sequence[Factor],
-        numbers: Sequence[Quantity],
-        valid: Flags,
-        condition: str,
-        confidence: float,
-    ) -> None:
-        ledger = MeasureTable()
-        self._keys = [str(number.measure) for number in numbers]
-        for key, number in zip(self._keys, numbers, strict=True):
-            counted = number.among & valid
-            total = np.where(counted, number.total, 0)
-            name = Measure.of(number.kind, key)
-            every = np.ones(len(edits), dtype=np.int64)
-            ledger.add(RatioMeasure(name, f"sum.{key}", f"n.{key}", "every"), total, _whole(counted), every)
-            ledger.columns |= {
-                f"events.{key}": _whole(total != 0),
-                f"missing.{key}": _whole(number.among & ~valid),
-            }
-        where = {"experiment": Experiment.DIAGNOSIS.value, "condition": condition}
-        panel = build_panel(edits, by_face(edits, factors), ledger.columns, ledger.measures, **where)
-        self.crossed = CrossedPanel(panel)
-        self._confidence = confidence
-        self._everyone = panel.axes.mask({})
-        self._sure = self.crossed.uncertainty([self.crossed.all_faces], [1.0])
-
-    def sums(self, row: int, at: int) -> tuple[int, int, int, int]:
-        """Return numerator, denominator, edits in the numerator and missing edits of one editor's number."""
-        total, n, events, missing = (
-            self.crossed.panel.column_sum(f"{column}.{self._keys[at]}", [row], self._everyone)
-            for column in ("sum", "n", "events", "missing")
+    of_edits, controls, differences = (
+        _numbers(edits, factors, several, valid, condition, rules.confidence)
+        for several, valid in ((changes, read), (noise, twice), (apart, twice))
+    )
+    seen = {""} | {c for at, c in enumerate(r.factor.codes, start=1) if ((before == at) | (after == at)).any()}
+    for (editor, at), number in of_edits.items():
+        q, kind = changes[at], changes[at].measure.kind
+        if not {q.before, q.after} <= seen:
+            continue
+        # of two levels the flow says the same as both levels
+        is_tested = number.events >= FEWEST_EVENTS if kind == MeasureKind.FLOW else len(r.factor.codes) > 2
+        # the changed edits of a destination are others than the changed readings of portraits
+        place = (editor, -1 if kind == MeasureKind.DESTINATION else at)
+        control, beyond = controls.get(place, _Number()), differences.get(place, _Number())
+        yield Direction(
+            factor=r.factor.name,
+            measure=q.measure,
+            before=q.before,
+            after=q.after,
+            experiment=Experiment.DIAGNOSIS.value,
+            condition=condition,
+            editor=editor,
+            value=number.value or 0.0,
+            low=number.low,
+            high=number.high,
+            total=number.total,
+            n=number.n,
+            missing=number.missing,
+            faces=number.faces,
+            prompts=number.prompts,
+            p=number.p if is_tested and kind in TESTED and condition == ConditionKind.BASELINE else None,
+            control=control.value,
+            control_low=control.low,
+            control_high=control.high,
+            beyond=beyond.value,
+            beyond_low=beyond.low,
+            beyond_high=beyond.high,
         )
-        return total, n, events, missing
 
-    def estimate(self, row: int, at: int) -> tuple[float | None, Interval | None, float | None, int, int]:
-        """Return value, interval, p against 0, faces and prompts of one editor's number."""
-        sums, sure = self.crossed.all_faces, self._sure
-        if not sums.count[row, at]:
-            return None, None, None, 0, 0
-        interval, _ = headline(self.crossed, {}, sums, sure, row, at, self._confidence)
-        value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
-        p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
-        return value, interval, p, faces, int(sums.prompts[row, at])
+
+def _numbers(
+    edits: pd.DataFrame,
+    factors: Sequence[Factor],
+    several: Sequence[Quantity],
+    valid: Flags,
+    condition: str,
+    confidence: float,
+) -> dict[tuple[str, int], _Number]:
+    """Return every quantity with its interval by editor and position, where an edit counts."""
+    ledger = MeasureTable()
+    every = np.ones(len(edits), dtype=np.int64)
+    for at, q in enumerate(several):
+        counted = q.among & valid
+        total = np.where(counted, q.total, 0)
+        name = Measure.of(q.kind, q.measure)
+        ledger.add(RatioMeasure(name, f"total.{at}", f"n.{at}", "every"), total, _whole(counted), every)
+        ledger.columns |= {f"events.{at}": np.abs(total), f"missing.{at}": _whole(q.among & ~valid)}
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": condition}
+    panel = build_panel(edits, by_face(edits, factors), ledger.columns, ledger.measures, **where)
+    crossed, everyone = CrossedPanel(panel), panel.axes.mask({})
+    sums = crossed.all_faces
+    sure = crossed.uncertainty([sums], [1.0])
+    numbers = {}
+    for row, at in np.ndindex(len(panel.editors), len(several)):
+        columns = (f"{name}.{at}" for name in ("total", "n", "events", "missing"))
+        total, n, events, missing = (panel.column_sum(column, [row], everyone) for column in columns)
+        if n:
+            low, high = headline(crossed, {}, sums, sure, row, at, confidence)[0] or (None, None)
+            value, faces, prompts = float(sums.value[row, at]), int(sums.faces[row, at]), int(sums.prompts[row, at])
+            p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+            number = _Number(value, low, high, p, total, n, events, missing, faces, prompts)
+            numbers[panel.editors[row], at] = number
+    return numbers
 
 
 def _whole(values: NDArray[np.bool_] | NDArray[np.int64]) -> Column:

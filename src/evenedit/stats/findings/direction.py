@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -25,12 +26,12 @@ from evenedit.results.finding import (
 from evenedit.results.words import between, count, factor_noun, listed, percent, points
 from evenedit.stats.agreement.outcomes import Codes
 from evenedit.stats.agreement.reliability import alpha
-from evenedit.stats.disparity.direction import SeenReadings, quantities
+from evenedit.stats.disparity.direction import TESTED, SeenReadings, quantities
 from evenedit.stats.engine.panel import Column
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import prompt_scope_clause
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, alpha_text, judges_sight
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, judges_sight
 from evenedit.stats.findings.representative_cases import MOST
 
 SILENT = 0.20
@@ -88,6 +89,10 @@ class _OneEditor:
         self.baseline = {Measure(m): d for (condition, m), d in rows.items() if condition == ConditionKind.BASELINE}
         self.tested = [d for d in self.baseline.values() if d.p is not None]
         self.sights = self._sights()
+        condition = ConditionKind.BASELINE.value
+        self._about = partial(
+            finding_in_words, "direction", condition=condition, editor=editor, rater=ENSEMBLE, factor=r.factor.name
+        )
 
     def _sights(self) -> dict[str, Sight]:
         """Return who saw each tested number. A judge that answers at random makes no direction, as it makes no gap."""
@@ -115,27 +120,24 @@ class _OneEditor:
             if silent > SILENT * len(after):
                 yield self._nothing(f"the judge '{name}' named no level for {silent:,} of {count(len(after), 'edit')}")
                 return
-        shown = [self._named(kind) for kind in (MeasureKind.FLOW, MeasureKind.TOWARD)]
-        yield from (self._shown(several) for several in shown if several)
-        events = [d for d in self.tested if d.total]
-        if any(shown):
-            return
+        shown = [several for kind in TESTED if (several := self._named(kind))]
+        yield from map(self._shown, shown)
+        events = [] if shown else [d for d in self.tested if d.total]
         if events and all(self.sights[d.measure].is_chance for d in events):
             best = max((self.sights[d.measure].reliability for d in events), key=_value)
-            yield self._nothing(
-                f"its {len(self.judges)} judges agree on it no better than chance (α = {alpha_text(best)})"
-                if best is not None and best.value is not None
-                else f"how far its {len(self.judges)} judges agree on it is not defined",
-                best,
-            )
-        else:
+            name, judges = f"{self.factor.name}_seen", len(self.judges)
+            subject = "The direction of change"
+            text = sentences.no_better_than_chance([name], best, judges, ConditionKind.BASELINE, subject)
+            yield replace(self._about("cannot_tell", text), evidence="none", reliability=best)
+        elif not shown:
             yield self._not_shown()
 
     def _named(self, kind: MeasureKind) -> list[tuple[Direction, FindingLevel]]:
         """Return the tested numbers with signs of an effect, the surest and largest first."""
         levels = [(d, self._level(d)) for d in self.tested if Measure(d.measure).kind == kind]
         shown = [(d, level) for d, level in levels if level in EFFECT_LEVELS]
-        return sorted(shown, key=lambda x: (EFFECT_LEVELS.index(x[1]), -abs(x[0].value)))
+        is_level = kind == MeasureKind.TOWARD  # levels that edits move to stand before those they leave
+        return sorted(shown, key=lambda x: (EFFECT_LEVELS.index(x[1]), is_level and x[0].value < 0, -abs(x[0].value)))
 
     def _level(self, d: Direction) -> FindingLevel | None:
         """Return the level of a number; a clear one also lies beyond reading noise, on two prompts or more."""
@@ -154,7 +156,7 @@ class _OneEditor:
         sight, test = self.sights[d.measure], self.adjusted[_key(d)]
         missing = f"{count(d.missing, 'further edit')} without a reading of the portrait or of the edit."
         return replace(
-            self._finding(level, text),
+            self._about(level, text),
             measure=d.measure,
             group={},
             against=NO_CHANGE,
@@ -192,16 +194,13 @@ class _OneEditor:
     def _toward(self, d: Direction) -> str:
         """Describe the edits that came to be seen as a level, and those that no longer are."""
         destination = self.baseline.get(Measure.seen(MeasureKind.DESTINATION, self.factor.name, d.after))
-        came = 0 if destination is None else destination.total
-        ways = [
-            f"{_share(came, d.n)} came back seen as {self._title(d.after)} whose portraits were not",
-            f"{_share(came - d.total, d.n)} no longer came back seen so",
-        ]
-        noise = "" if d.control is None else f" Reading the same portraits twice gives {points(d.control)}."
-        side = "toward" if d.value >= 0 else "away from"
+        came, level = 0 if destination is None else destination.total, self._title(d.after)
+        turn = 1 if d.value >= 0 else -1
+        noise = "" if d.control is None else f" Reading the same portraits twice gives {points(turn * d.control)}."
         return (
-            f"Of {count(d.n, 'edit')}, {ways[0]}, and {ways[1]} (net {side} {self._title(d.after)} "
-            f"{self._size(d, d.value)}; {_spread(d)}).{noise}"
+            f"Of {count(d.n, 'edit')}, {_share(came, d.n)} came back seen as {level} whose portraits were not, and "
+            f"{_share(came - d.total, d.n)} were not seen as {level} whose portraits were (net "
+            f"{'toward' if turn > 0 else 'away from'} {level} {self._size(d, turn)}; {_spread(d)}).{noise}"
         )
 
     def _brief(self, d: Direction) -> str:
@@ -229,22 +228,11 @@ class _OneEditor:
             text += f" Edits may still move to or from one level by up to {points(size)} ({self._title(widest.after)})."
         level: FindingLevel = "observed" if size is not None and size <= self.rules.tolerance else "cannot_tell"
         evidence: Evidence = "judges" if len(self.judges) > 1 else "one_judge"
-        return replace(self._finding(level, text), high=size, n=changed.n, faces=changed.faces, evidence=evidence)
+        return replace(self._about(level, text), high=size, n=changed.n, faces=changed.faces, evidence=evidence)
 
-    def _nothing(self, why: str, reliability: Reliability | None = None) -> Finding:
+    def _nothing(self, why: str) -> Finding:
         text = f"Nothing can be said about the direction of change in apparent {self.noun}: {why}."
-        return replace(self._finding("cannot_tell", text), evidence="none", reliability=reliability)
-
-    def _finding(self, level: FindingLevel, text: str) -> Finding:
-        return finding_in_words(
-            "direction",
-            level,
-            text,
-            condition=ConditionKind.BASELINE.value,
-            editor=self.editor,
-            rater=ENSEMBLE,
-            factor=self.factor.name,
-        )
+        return replace(self._about("cannot_tell", text), evidence="none")
 
     def _cases(self, d: Direction) -> tuple[str, ...]:
         """Return the first edit by request id of each of up to six portraits that moved in the direction."""
