@@ -7,7 +7,8 @@ alone does. All numbers are ratios of integer columns, with face x prompt cluste
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from evenedit.results.directions import Direction
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import headline
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Column, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Axes, Column, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import shift_p
 from evenedit.stats.engine.variance import Uncertainty
@@ -30,7 +31,6 @@ FEWEST_EVENTS = 10
 """A flow of fewer edits, both ways together, is not tested."""
 CONDITIONS = (ConditionKind.BASELINE, ConditionKind.FLOOR)
 """The baseline, and the null edit beside it."""
-TESTED = (MeasureKind.FLOW, MeasureKind.TOWARD)
 Flags = NDArray[np.bool_]
 
 
@@ -108,21 +108,6 @@ def direction_results(
     ]
 
 
-class _Number(NamedTuple):
-    """A quantity of one editor with its interval."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    total: int = 0
-    n: int = 0
-    events: int = 0
-    missing: int = 0
-    faces: int = 0
-    prompts: int = 0
-
-
 def _directions(
     edits: pd.DataFrame, r: SeenReadings, condition: str, factors: Sequence[Factor], rules: AnalysisRules
 ) -> Iterator[Direction]:
@@ -138,37 +123,22 @@ def _directions(
         x._replace(kind=MeasureKind.SHIFT if x.kind == MeasureKind.RATE else x.kind, total=x.total - y.total)
         for x, y in zip(changes, noise, strict=True)
     ]
+    axes = by_face(edits, factors)
     of_edits, controls, differences = (
-        _numbers(edits, factors, several, valid, condition, rules.confidence)
+        _numbers(edits, axes, r.factor, several, valid, condition, rules.confidence)
         for several, valid in ((changes, read), (noise, twice), (apart, twice))
     )
     seen = {""} | {c for at, c in enumerate(r.factor.codes, start=1) if ((before == at) | (after == at)).any()}
-    for (editor, at), number in of_edits.items():
-        q, kind = changes[at], changes[at].measure.kind
-        if not {q.before, q.after} <= seen:
+    for place, d in of_edits.items():
+        if not {d.before, d.after} <= seen:
             continue
-        # of two levels the flow says the same as both levels
-        is_tested = number.events >= FEWEST_EVENTS if kind == MeasureKind.FLOW else len(r.factor.codes) > 2
+        control, beyond = controls.get(place), differences.get(place)
         # the changed edits of a destination are others than the changed readings of portraits
-        place = (editor, -1 if kind == MeasureKind.DESTINATION else at)
-        control, beyond = controls.get(place, _Number()), differences.get(place, _Number())
-        yield Direction(
-            factor=r.factor.name,
-            measure=q.measure,
-            before=q.before,
-            after=q.after,
-            experiment=Experiment.DIAGNOSIS.value,
-            condition=condition,
-            editor=editor,
-            value=number.value or 0.0,
-            low=number.low,
-            high=number.high,
-            total=number.total,
-            n=number.n,
-            missing=number.missing,
-            faces=number.faces,
-            prompts=number.prompts,
-            p=number.p if is_tested and kind in TESTED and condition == ConditionKind.BASELINE else None,
+        if control is None or beyond is None or Measure(d.measure).kind == MeasureKind.DESTINATION:
+            yield d
+            continue
+        yield replace(
+            d,
             control=control.value,
             control_low=control.low,
             control_high=control.high,
@@ -180,36 +150,58 @@ def _directions(
 
 def _numbers(
     edits: pd.DataFrame,
-    factors: Sequence[Factor],
+    axes: Axes,
+    factor: Factor,
     several: Sequence[Quantity],
     valid: Flags,
     condition: str,
     confidence: float,
-) -> dict[tuple[str, int], _Number]:
-    """Return every quantity with its interval by editor and position, where an edit counts."""
+) -> dict[tuple[str, str], Direction]:
+    """Return every quantity with its interval by editor and measure, where an edit counts."""
     ledger = MeasureTable()
     every = np.ones(len(edits), dtype=np.int64)
-    for at, q in enumerate(several):
+    for q in several:
         counted = q.among & valid
         total = np.where(counted, q.total, 0)
-        name = Measure.of(q.kind, q.measure)
-        ledger.add(RatioMeasure(name, f"total.{at}", f"n.{at}", "every"), total, _whole(counted), every)
-        ledger.columns |= {f"events.{at}": np.abs(total), f"missing.{at}": _whole(q.among & ~valid)}
+        names = f"total.{q.measure}", f"n.{q.measure}", "every"
+        ledger.add(RatioMeasure(Measure.of(q.kind, q.measure), *names), total, _whole(counted), every)
+        ledger.columns |= {f"events.{q.measure}": np.abs(total), f"missing.{q.measure}": _whole(q.among & ~valid)}
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": condition}
-    panel = build_panel(edits, by_face(edits, factors), ledger.columns, ledger.measures, **where)
-    crossed, everyone = CrossedPanel(panel), panel.axes.mask({})
+    panel = build_panel(edits, axes, ledger.columns, ledger.measures, **where)
+    crossed, everyone = CrossedPanel(panel), axes.mask({})
     sums = crossed.all_faces
     sure = crossed.uncertainty([sums], [1.0])
     numbers = {}
-    for row, at in np.ndindex(len(panel.editors), len(several)):
-        columns = (f"{name}.{at}" for name in ("total", "n", "events", "missing"))
-        total, n, events, missing = (panel.column_sum(column, [row], everyone) for column in columns)
-        if n:
-            low, high = headline(crossed, {}, sums, sure, row, at, confidence)[0] or (None, None)
-            value, faces, prompts = float(sums.value[row, at]), int(sums.faces[row, at]), int(sums.prompts[row, at])
-            p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
-            number = _Number(value, low, high, p, total, n, events, missing, faces, prompts)
-            numbers[panel.editors[row], at] = number
+    for (row, editor), (at, q) in product(enumerate(panel.editors), enumerate(several)):
+        columns = (f"{name}.{q.measure}" for name in ("total", "n", "events", "missing"))
+        net, n, events, missing = (panel.column_sum(column, [row], everyone) for column in columns)
+        if not n:
+            continue
+        low, high = headline(crossed, {}, sums, sure, row, at, confidence)[0] or (None, None)
+        value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
+        p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+        is_tested = condition == ConditionKind.BASELINE and (
+            (q.measure.kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
+            or (q.measure.kind == MeasureKind.TOWARD and len(factor.codes) > 2)  # of two levels the flow says the same
+        )
+        numbers[editor, str(q.measure)] = Direction(
+            factor=factor.name,
+            measure=q.measure,
+            before=q.before,
+            after=q.after,
+            experiment=panel.experiment,
+            condition=panel.condition,
+            editor=editor,
+            value=value,
+            low=low,
+            high=high,
+            total=net,
+            n=n,
+            missing=missing,
+            faces=faces,
+            prompts=int(sums.prompts[row, at]),
+            p=p if is_tested else None,
+        )
     return numbers
 
 

@@ -26,7 +26,7 @@ from evenedit.results.finding import (
 from evenedit.results.words import between, count, factor_noun, listed, percent, points
 from evenedit.stats.agreement.outcomes import Codes
 from evenedit.stats.agreement.reliability import alpha
-from evenedit.stats.disparity.direction import TESTED, SeenReadings, quantities
+from evenedit.stats.disparity.direction import SeenReadings, quantities
 from evenedit.stats.engine.panel import Column
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
@@ -120,7 +120,7 @@ class _OneEditor:
             if silent > SILENT * len(after):
                 yield self._nothing(f"the judge '{name}' named no level for {silent:,} of {count(len(after), 'edit')}")
                 return
-        shown = [several for kind in TESTED if (several := self._named(kind))]
+        shown = [several for kind in (MeasureKind.FLOW, MeasureKind.TOWARD) if (several := self._named(kind))]
         yield from map(self._shown, shown)
         events = [] if shown else [d for d in self.tested if d.total]
         if events and all(self.sights[d.measure].is_chance for d in events):
