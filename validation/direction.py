@@ -158,10 +158,10 @@ def run(_folder: Path) -> Validation:
         rows[world in PLANTED].append(row)
     lines = [
         f"84 faces, one editor, 20 prompts where nothing else is said, {studies} studies of each world. An ambiguous "
-        "face is read as White in 20 to 50 % of the pictures of it. Two judges are combined where they agree; alike: they see "
-        "the same in an ambiguous picture, and each names any level by mistake in 3 %; apart: each reads each picture "
-        "on its own. The tests of direction are the whole family, which makes clear findings more frequent than in a "
-        "report.",
+        "face is read as White in 20 to 50 % of the pictures of it. Two judges are combined where they agree; alike: "
+        "they see the same in an ambiguous picture, and each names any level by mistake in 3 %; apart: each reads each "
+        "picture on its own. The tests of direction are the whole family, which makes clear findings more frequent "
+        "than in a report.",
         "",
         "## An editor that moves nobody in one direction",
         "",

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.factors import factor
 from evenedit.results.directions import Direction
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.direction import SeenReadings, direction_results
-from evenedit.stats.engine.variance import clustered_variance
 from validation.direction import LABEL, World, frame
 
 LETTERS = Factor.of("letter", ("A", "B", "C"))
@@ -121,29 +121,42 @@ def test_flows_of_few_edits_and_levels_of_two_are_not_tested() -> None:
     assert two["flow.letter_seen[A>B]"].value == pytest.approx(two["toward.letter_seen[B]"].value)
 
 
+def two_way(y: np.ndarray) -> tuple[float, float]:
+    """The mean of a complete table of faces and prompts, and the half-width of its interval (docs/statistics.md)."""
+    (n, m), mean = y.shape, y.mean()
+    face, prompt = y.mean(axis=1) - mean, y.mean(axis=0) - mean
+    cell = y - mean - face[:, None] - prompt
+    parts = np.array([(face**2).sum() / (n * (n - 1)), (prompt**2).sum() / (m * (m - 1)), 0.0])
+    freedom = np.array([n - 1, m - 1, (n - 1) * (m - 1)])
+    parts[2] = (cell**2).sum() / freedom[2] / (n * m)
+    variance = parts[0] + parts[1] - parts[2]
+    if variance <= parts[:2].max():
+        variance, df = parts[:2].max(), freedom[parts[:2].argmax()]
+    else:
+        df = variance**2 / (parts**2 / freedom).sum()
+    return float(mean), float(np.sqrt(variance) * t.ppf(0.975, df))
+
+
 def test_numbers_and_intervals_are_those_of_plain_numpy() -> None:
     world = World("w", prompts=8, turned=0.3, exchanged=0.2)
     edits, r = world.study(np.random.default_rng(5))
     before, after, again = (x.reshape(len(LABEL), 8) for x in (r.before, r.after, r.again))
-    d = np.where((after == 1) & (before != 1), 1, 0) - np.where((before == 1) & (after != 1), 1, 0)
-    d0 = np.where((again == 1) & (before != 1), 1, 0) - np.where((before == 1) & (again != 1), 1, 0)
-    pair = np.isin(before, (1, 5))
-    net = ((before == 1) & (after == 5)).astype(int) - ((before == 5) & (after == 1)).astype(int)
-    without_labels = {x.measure: x for x in direction_results(edits, [r], (), RULES)}
-    face, prompt = (x.ravel() for x in np.indices(d.shape))
-    for measure, value, count in (
-        ("toward.race_seen[White]", d, np.ones(d.shape)),
-        ("flow.race_seen[White>Indian]", net, pair),
+    found = {x.measure: x for x in direction_results(edits, [r], (), RULES)}
+    white, indian = before[:, 0] == 1, before[:, 0] == 5
+    toward, toward_again = ((later == 1).astype(float) - (before == 1) for later in (after, again))
+    flow = (white[:, None] & (after == 5)).astype(float) - (indian[:, None] & (after == 1))
+    flow_again = (white[:, None] & (again == 5)).astype(float) - (indian[:, None] & (again == 1))
+    everyone = np.ones(len(white), dtype=bool)
+    for measure, rows, value, control in (
+        ("toward.race_seen[White]", everyone, toward, toward_again),
+        ("flow.race_seen[White>Indian]", white | indian, flow, flow_again),
     ):
-        found = without_labels[measure]
-        assert found.value == pytest.approx(value[count > 0].sum() / count.sum())
-        counted = count.ravel() > 0
-        influence = (value.ravel() - found.value)[counted] / count.sum()
-        reach = float(clustered_variance(influence, face[counted], prompt[counted]).half_width(0.95))
-        assert found.low is not None and found.high is not None
-        assert found.high - found.low == pytest.approx(2 * reach, rel=0.02), "up to the scale of single cells"
-    toward = without_labels["toward.race_seen[White]"]
-    assert (toward.control, toward.beyond) == (pytest.approx(d0.mean()), pytest.approx((d - d0).mean()))
+        d = found[measure]
+        mean, reach = two_way(value[rows])
+        assert [d.value, d.low, d.high] == pytest.approx([mean, mean - reach, mean + reach])
+        mean, reach = two_way((value - control)[rows])
+        assert [d.beyond, d.beyond_low, d.beyond_high] == pytest.approx([mean, mean - reach, mean + reach])
+        assert d.control == pytest.approx(control[rows].mean())
 
 
 def test_repeating_each_face_on_more_prompts_does_not_narrow_what_faces_leave_open() -> None:

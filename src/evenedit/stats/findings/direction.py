@@ -31,7 +31,7 @@ from evenedit.stats.engine.panel import Column
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import prompt_scope_clause
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, judges_sight
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, judges_sight
 from evenedit.stats.findings.representative_cases import MOST
 
 SILENT = 0.20
@@ -88,30 +88,36 @@ class _OneEditor:
         self.judges = {name: after[at] for name, after in r.per_judge.items() if after[at].any()}
         self.baseline = {Measure(m): d for (condition, m), d in rows.items() if condition == ConditionKind.BASELINE}
         self.tested = [d for d in self.baseline.values() if d.p is not None]
-        self.sights = self._sights()
+        agreements, judges = self._agreements(), len(self.judges)
+        # a judge that answers at random makes no direction, as it makes no gap
+        sights = [judges_sight(judges, r, self.rules.reliability, is_gap=True) for r in agreements]
+        self.sights = dict(zip([d.measure for d in self.tested], sights, strict=False))
+        self.of_levels = sights[len(self.tested) :]
         condition = ConditionKind.BASELINE.value
         self._about = partial(
             finding_in_words, "direction", condition=condition, editor=editor, rater=ENSEMBLE, factor=r.factor.name
         )
 
-    def _sights(self) -> dict[str, Sight]:
-        """Return who saw each tested number. A judge that answers at random makes no direction, as it makes no gap."""
-        agreements: list[Reliability | None] = [None] * len(self.tested)
-        if len(self.judges) > 1 and self.tested:
-            codes = np.stack([self._codes(after) for after in self.judges.values()])
-            pairs = list(combinations(range(len(codes)), 2))
-            agreements = list(alpha(codes, self.faces, self.rules.confidence, pairs))
-        return {
-            d.measure: judges_sight(len(self.judges), agreement, self.rules.reliability, is_gap=True)
-            for d, agreement in zip(self.tested, agreements, strict=True)
-        }
+    def _agreements(self) -> list[Reliability | None]:
+        """Return how far the judges agree on each tested number as it is counted, then on each level of the edits."""
+        if len(self.judges) < 2:
+            return [None] * (len(self.tested) + len(self.factor.codes))
+        codes = np.stack([self._codes(after) for after in self.judges.values()])
+        for level in np.unique(self.before):  # the reading of the portrait is one, and no agreement between judges
+            alike = self.before == level
+            counted = codes[:, alike, : len(self.tested)]
+            known = ~np.isnan(counted)
+            counted -= np.where(known, counted, 0.0).sum(axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)
+            codes[:, alike, : len(self.tested)] = counted
+        return list(alpha(codes, self.faces, self.rules.confidence, list(combinations(range(len(codes)), 2))))
 
     def _codes(self, after: Column) -> Codes:
-        """Return what one judge's own readings of the edits count as, [edit, test]; NaN where they do not count."""
-        read = (self.before > 0) & (after > 0)
+        """Return what one judge's own readings of the edits count as, [edit, outcome]; NaN where they do not count."""
         numbers = {q.measure: q for q in quantities(self.factor, self.before, after)}
         wanted = [numbers[Measure(d.measure)] for d in self.tested]
-        return np.stack([np.where(q.among & read, q.total, np.nan) for q in wanted], axis=1)
+        counted = [np.where(q.among & (self.before > 0) & (after > 0), q.total, np.nan) for q in wanted]
+        levels = [np.where(after > 0, after == at, np.nan) for at in range(1, len(self.factor.codes) + 1)]
+        return np.stack([*counted, *levels], axis=1)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the surest flow and level with the others beside them, or that nothing was shown."""
@@ -122,9 +128,8 @@ class _OneEditor:
                 return
         shown = [several for kind in (MeasureKind.FLOW, MeasureKind.TOWARD) if (several := self._named(kind))]
         yield from map(self._shown, shown)
-        events = [] if shown else [d for d in self.tested if d.total]
-        if events and all(self.sights[d.measure].is_chance for d in events):
-            best = max((self.sights[d.measure].reliability for d in events), key=_value)
+        if not shown and all(s.is_chance for s in self.of_levels):
+            best = max((s.reliability for s in self.of_levels), key=_value)
             name, judges = f"{self.factor.name}_seen", len(self.judges)
             subject = "The direction of change"
             text = sentences.no_better_than_chance([name], best, judges, ConditionKind.BASELINE, subject)
