@@ -29,7 +29,7 @@ def read(before: list[int], after: list[list[int]], again: list[int] | None = No
     edits = np.array(after)
     per_face = [np.repeat(np.array(x), edits.shape[1]) for x in (before, before if again is None else again)]
     fields = {"factor": LETTERS, "unasked": np.ones(edits.size, dtype=bool)} | others
-    return SeenReadings(before=per_face[0], after=edits.ravel(), again=per_face[1], **fields)  # type: ignore[arg-type]
+    return SeenReadings(before=per_face[0], after=edits.ravel(), reread=per_face[1], **fields)  # type: ignore[arg-type]
 
 
 def directions(r: SeenReadings, edits: pd.DataFrame | None = None) -> dict[str, Direction]:
@@ -108,7 +108,7 @@ def test_nothing_comes_of_no_readings() -> None:
 def test_the_null_edit_stands_beside_the_baseline_and_is_not_tested() -> None:
     edits = pd.concat([small(6, 4), small(6, 4).assign(condition="floor")], ignore_index=True)
     r = read([1, 1, 1, 2, 2, 2], [[2, 2, 1, 2]] * 6)
-    both = SeenReadings(LETTERS, *(np.tile(x, 2) for x in (r.before, r.after, r.again, r.unasked)))
+    both = SeenReadings(LETTERS, *(np.tile(x, 2) for x in (r.before, r.after, r.reread, r.unasked)))
     tested = {d.condition: d.p for d in direction_results(edits, [both], (), RULES) if d.measure.startswith("flow.")}
     assert tested["baseline"] is not None and tested["floor"] is None
 
@@ -140,7 +140,7 @@ def two_way(y: np.ndarray) -> tuple[float, float]:
 def test_numbers_and_intervals_are_those_of_plain_numpy() -> None:
     world = World("w", prompts=8, turned=0.3, exchanged=0.2)
     edits, r = world.study(np.random.default_rng(5))
-    before, after, again = (x.reshape(len(LABEL), 8) for x in (r.before, r.after, r.again))
+    before, after, again = (x.reshape(len(LABEL), 8) for x in (r.before, r.after, r.reread))
     found = {x.measure: x for x in direction_results(edits, [r], (), RULES)}
     white, indian = before[:, 0] == 1, before[:, 0] == 5
     toward, toward_again = ((later == 1).astype(float) - (before == 1) for later in (after, again))

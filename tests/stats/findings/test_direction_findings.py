@@ -23,7 +23,7 @@ def study(before: list[int], after: list[list[int]], **others: object) -> tuple[
     frame = pd.DataFrame({"request_id": ids, "source_id": at[0].astype(str), "prompt_id": at[1].astype(str), **place})
     frame = frame.assign(race="White", gender="Male", age="20s")
     per_face = np.repeat(np.array(before), edits.shape[1])
-    fields = {"again": per_face, "unasked": np.ones(edits.size, dtype=bool), "per_judge": {"j": edits.ravel()}}
+    fields = {"reread": per_face, "unasked": np.ones(edits.size, dtype=bool), "per_judge": {"j": edits.ravel()}}
     return frame, SeenReadings(LETTERS, per_face, edits.ravel(), **(fields | others))  # type: ignore[arg-type]
 
 
@@ -65,17 +65,17 @@ def test_every_text_says_seen_as_and_never_what_people_are() -> None:
 def test_one_prompt_is_never_clear() -> None:
     edits, r = MOVED
     first = (edits["prompt_id"] == "0").to_numpy()
-    arrays = {name: getattr(r, name)[first] for name in ("before", "after", "again", "unasked")}
+    arrays = {name: getattr(r, name)[first] for name in ("before", "after", "reread", "unasked")}
     one = replace(r, **arrays, per_judge={"j": r.after[first]})
     assert {f.level for f in found((edits[first], one))} == {"suggestive"}
 
 
 def test_a_direction_that_reading_again_shows_too_is_not_clear() -> None:
     edits, r = MOVED
-    noisy = replace(r, again=np.where((r.before == 1) & (edits["source_id"].astype(int) % 5 < 3), 2, r.before))
+    noisy = replace(r, reread=np.where((r.before == 1) & (edits["source_id"].astype(int) % 5 < 3), 2, r.before))
     levels = {f.level for f in found((edits, noisy))}
     assert {f.level for f in found(MOVED)} == {"clear_to_judge"} and levels == {"suggestive"}
-    unread = replace(r, again=np.zeros_like(r.again))
+    unread = replace(r, reread=np.zeros_like(r.reread))
     assert {f.level for f in found((edits, unread))} == {"suggestive"}, "without a control nothing is clear"
 
 
@@ -113,7 +113,7 @@ def test_nothing_shown_says_how_much_could_still_hide() -> None:
 def test_the_null_edit_stands_beside() -> None:
     edits, r = MOVED
     both = pd.concat([edits, edits.assign(condition="floor")], ignore_index=True)
-    arrays = {name: np.tile(getattr(r, name), 2) for name in ("before", "after", "again", "unasked")}
+    arrays = {name: np.tile(getattr(r, name), 2) for name in ("before", "after", "reread", "unasked")}
     flow, _ = found((both, replace(r, **arrays, per_judge={"j": np.tile(r.after, 2)})))
     assert " When asked to change nothing, it is 26.7 points of 120, 95% interval" in flow.text
 

@@ -43,7 +43,7 @@ class SeenReadings:
     """The reading of the edit's portrait: the same for all edits of a portrait."""
     after: Column
     """The reading of the edit."""
-    again: Column
+    reread: Column
     """The second reading of the edit's portrait, from a mirrored copy."""
     unasked: Flags
     """Whether the edit's prompt does not ask for a change of this factor."""
@@ -74,21 +74,21 @@ def quantities(factor: Factor, before: Column, after: Column) -> Iterator[Quanti
     """Yield every number about a factor from the readings before and after."""
     moved = (before > 0) & (after > 0) & (before != after)
     unread = (before == 0) | (after == 0)
-    everyone, name = np.ones(len(before), dtype=np.bool_), f"{factor.name}_seen"
+    every_edit, name = np.ones(len(before), dtype=np.bool_), f"{factor.name}_seen"
     share, signed = MeasureKind.RATE, MeasureKind.SHIFT
-    yield Quantity(Measure.rate(f"{name}_changed"), "", "", share, _whole(moved), everyone)
+    yield Quantity(Measure.rate(f"{name}_changed"), "", "", share, _integers(moved), every_edit)
     if factor.ordered or all(level.years is not None for level in factor.levels):
         steps = np.where(moved, after - before, 0)
-        yield Quantity(Measure.mean(f"{name}_steps"), "", "", MeasureKind.MEAN, _whole(steps), everyone)
+        yield Quantity(Measure.mean(f"{name}_steps"), "", "", MeasureKind.MEAN, _integers(steps), every_edit)
     for at, level in enumerate(factor.codes, start=1):
-        came, left = moved & (after == at), moved & (before == at)
+        arrived, left = moved & (after == at), moved & (before == at)
         toward, destination = (
             Measure.seen(k, factor.name, level) for k in (MeasureKind.TOWARD, MeasureKind.DESTINATION)
         )
-        yield Quantity(toward, "", level, signed, _whole(came) - _whole(left), everyone)
-        yield Quantity(destination, "", level, share, _whole(came), (before != at) & (moved | unread))
+        yield Quantity(toward, "", level, signed, _integers(arrived) - _integers(left), every_edit)
+        yield Quantity(destination, "", level, share, _integers(arrived), (before != at) & (moved | unread))
         for other_at, other in enumerate(factor.codes, start=1):
-            forth, back = (_whole((before == a) & (after == b)) for a, b in ((at, other_at), (other_at, at)))
+            forth, back = (_integers((before == a) & (after == b)) for a, b in ((at, other_at), (other_at, at)))
             transition = Measure.seen(MeasureKind.TRANSITION, factor.name, level, other)
             yield Quantity(transition, level, other, share, forth, before == at)
             if other_at > at:
@@ -114,25 +114,25 @@ def _directions(
     rows = np.flatnonzero(r.considered(edits, condition))
     if not len(rows):
         return
-    edits, before, after, again = edits.iloc[rows], r.before[rows], r.after[rows], r.again[rows]
+    edits, before, after, reread = edits.iloc[rows], r.before[rows], r.after[rows], r.reread[rows]
     read = (before > 0) & (after > 0)
-    twice = read & (again > 0)
-    changes, noise = (list(quantities(r.factor, before, later)) for later in (after, again))
-    apart = [
+    twice = read & (reread > 0)
+    changes, noise = (list(quantities(r.factor, before, later)) for later in (after, reread))
+    differences = [
         # a difference of two shares is no share
         x._replace(kind=MeasureKind.SHIFT if x.kind == MeasureKind.RATE else x.kind, total=x.total - y.total)
         for x, y in zip(changes, noise, strict=True)
     ]
     axes = by_face(edits, factors)
-    of_edits, controls, differences = (
+    of_edits, controls, beyond_controls = (
         _numbers(edits, axes, r.factor, several, valid, condition, rules.confidence)
-        for several, valid in ((changes, read), (noise, twice), (apart, twice))
+        for several, valid in ((changes, read), (noise, twice), (differences, twice))
     )
     seen = {""} | {c for at, c in enumerate(r.factor.codes, start=1) if ((before == at) | (after == at)).any()}
     for place, d in of_edits.items():
         if not {d.before, d.after} <= seen:
             continue
-        control, beyond = controls.get(place), differences.get(place)
+        control, beyond = controls.get(place), beyond_controls.get(place)
         # the changed edits of a destination are others than the changed readings of portraits
         if control is None or beyond is None or Measure(d.measure).kind == MeasureKind.DESTINATION:
             yield d
@@ -164,17 +164,17 @@ def _numbers(
         counted = q.among & valid
         total = np.where(counted, q.total, 0)
         names = f"total.{q.measure}", f"n.{q.measure}", "every"
-        ledger.add(RatioMeasure(Measure.of(q.kind, q.measure), *names), total, _whole(counted), every)
-        ledger.columns |= {f"events.{q.measure}": np.abs(total), f"missing.{q.measure}": _whole(q.among & ~valid)}
+        ledger.add(RatioMeasure(Measure.of(q.kind, q.measure), *names), total, _integers(counted), every)
+        ledger.columns |= {f"events.{q.measure}": np.abs(total), f"missing.{q.measure}": _integers(q.among & ~valid)}
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": condition}
     panel = build_panel(edits, axes, ledger.columns, ledger.measures, **where)
-    crossed, everyone = CrossedPanel(panel), axes.mask({})
+    crossed, every_face = CrossedPanel(panel), axes.mask({})
     sums = crossed.all_faces
     sure = crossed.uncertainty([sums], [1.0])
     numbers = {}
     for (row, editor), (at, q) in product(enumerate(panel.editors), enumerate(several)):
         columns = (f"{name}.{q.measure}" for name in ("total", "n", "events", "missing"))
-        net, n, events, missing = (panel.column_sum(column, [row], everyone) for column in columns)
+        net, n, events, missing = (panel.column_sum(column, [row], every_face) for column in columns)
         if not n:
             continue
         low, high = headline(crossed, {}, sums, sure, row, at, confidence)[0] or (None, None)
@@ -205,5 +205,5 @@ def _numbers(
     return numbers
 
 
-def _whole(values: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
+def _integers(values: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
     return np.asarray(values, dtype=np.int64)

@@ -74,16 +74,22 @@ class _OneEditor:
 
     def __init__(
         self,
-        made: DirectionFindings,
+        directions: DirectionFindings,
         r: SeenReadings,
         editor: str,
         rows: Mapping[tuple[str, str], Direction],
         adjusted: Mapping[Hashable, Adjusted],
     ) -> None:
-        self.factor, self.editor, self.rows, self.adjusted, self.rules = r.factor, editor, rows, adjusted, made.rules
+        self.factor, self.editor, self.rows, self.adjusted, self.rules = (
+            r.factor,
+            editor,
+            rows,
+            adjusted,
+            directions.rules,
+        )
         self.noun = factor_noun(r.factor)
-        at = np.flatnonzero(r.considered(made.edits) & (made.edits["editor"] == editor).to_numpy())
-        self.ids, self.faces = (made.edits[c].to_numpy(dtype=str)[at] for c in ("request_id", "source_id"))
+        at = np.flatnonzero(r.considered(directions.edits) & (directions.edits["editor"] == editor).to_numpy())
+        self.ids, self.faces = (directions.edits[c].to_numpy(dtype=str)[at] for c in ("request_id", "source_id"))
         self.before, self.after = r.before[at], r.after[at]
         self.judges = {name: after[at] for name, after in r.per_judge.items() if after[at].any()}
         self.baseline = {Measure(m): d for (condition, m), d in rows.items() if condition == ConditionKind.BASELINE}
@@ -124,25 +130,27 @@ class _OneEditor:
         for name, after in self.judges.items():
             silent = int((after == 0).sum())
             if silent > SILENT * len(after):
-                yield self._nothing(f"the judge '{name}' named no level for {silent:,} of {count(len(after), 'edit')}")
+                yield self._silence(f"the judge '{name}' named no level for {silent:,} of {count(len(after), 'edit')}")
                 return
-        shown = [several for kind in (MeasureKind.FLOW, MeasureKind.TOWARD) if (several := self._named(kind))]
-        yield from map(self._shown, shown)
-        if not shown and all(s.is_chance for s in self.of_levels):
+        effects = [several for kind in (MeasureKind.FLOW, MeasureKind.TOWARD) if (several := self._named(kind))]
+        yield from map(self._effect, effects)
+        if not effects and all(s.is_chance for s in self.of_levels):
             best = max((s.reliability for s in self.of_levels), key=_value)
             name, judges = f"{self.factor.name}_seen", len(self.judges)
             subject = "The direction of change"
             text = sentences.no_better_than_chance([name], best, judges, ConditionKind.BASELINE, subject)
             yield replace(self._about("cannot_tell", text), evidence="none", reliability=best)
-        elif not shown:
+        elif not effects:
             yield self._not_shown()
 
     def _named(self, kind: MeasureKind) -> list[tuple[Direction, FindingLevel]]:
         """Return the tested numbers with signs of an effect, the surest and largest first."""
         levels = [(d, self._level(d)) for d in self.tested if Measure(d.measure).kind == kind]
-        shown = [(d, level) for d, level in levels if level in EFFECT_LEVELS]
+        rejected = [(d, level) for d, level in levels if level in EFFECT_LEVELS]
         is_level = kind == MeasureKind.TOWARD  # levels that edits move to stand before those they leave
-        return sorted(shown, key=lambda x: (EFFECT_LEVELS.index(x[1]), is_level and x[0].value < 0, -abs(x[0].value)))
+        return sorted(
+            rejected, key=lambda x: (EFFECT_LEVELS.index(x[1]), is_level and x[0].value < 0, -abs(x[0].value))
+        )
 
     def _level(self, d: Direction) -> FindingLevel | None:
         """Return the level of a number; a clear one also lies beyond reading noise, on two prompts or more."""
@@ -150,7 +158,7 @@ class _OneEditor:
         is_beyond = None not in ends and all((end or 0.0) * d.value > 0 for end in ends)
         return self.sights[d.measure].level(self.adjusted[_key(d)], can_be_clear=is_beyond and d.prompts > 1)
 
-    def _shown(self, several: Sequence[tuple[Direction, FindingLevel]]) -> Finding:
+    def _effect(self, several: Sequence[tuple[Direction, FindingLevel]]) -> Finding:
         (d, level), *others = several
         text = self._flow(d) if d.before else self._toward(d)
         if others:
@@ -199,12 +207,12 @@ class _OneEditor:
     def _toward(self, d: Direction) -> str:
         """Describe the edits that came to be seen as a level, and those that no longer are."""
         destination = self.baseline.get(Measure.seen(MeasureKind.DESTINATION, self.factor.name, d.after))
-        came, level = 0 if destination is None else destination.total, self._title(d.after)
+        arrived, level = 0 if destination is None else destination.total, self._title(d.after)
         turn = 1 if d.value >= 0 else -1
         noise = "" if d.control is None else f" Reading the same portraits twice gives {points(turn * d.control)}."
         return (
-            f"Of {count(d.n, 'edit')}, {_share(came, d.n)} came back seen as {level} whose portraits were not, and "
-            f"{_share(came - d.total, d.n)} were not seen as {level} whose portraits were (net "
+            f"Of {count(d.n, 'edit')}, {_share(arrived, d.n)} came back seen as {level} whose portraits were not, and "
+            f"{_share(arrived - d.total, d.n)} were not seen as {level} whose portraits were (net "
             f"{'toward' if turn > 0 else 'away from'} {level} {self._size(d, turn)}; {_spread(d)}).{noise}"
         )
 
@@ -235,7 +243,7 @@ class _OneEditor:
         evidence: Evidence = "judges" if len(self.judges) > 1 else "one_judge"
         return replace(self._about(level, text), high=size, n=changed.n, faces=changed.faces, evidence=evidence)
 
-    def _nothing(self, why: str) -> Finding:
+    def _silence(self, why: str) -> Finding:
         text = f"Nothing can be said about the direction of change in apparent {self.noun}: {why}."
         return replace(self._about("cannot_tell", text), evidence="none")
 
@@ -270,8 +278,8 @@ def _key(d: Direction) -> Hashable:
     return ("direction", d.editor, d.measure)
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} ({percent(part / whole)})"
+def _share(part: int, total: int) -> str:
+    return f"{part:,} ({percent(part / total)})"
 
 
 def _spread(d: Direction) -> str:
