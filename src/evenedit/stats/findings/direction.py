@@ -80,13 +80,7 @@ class _OneEditor:
         rows: Mapping[tuple[str, str], Direction],
         adjusted: Mapping[Hashable, Adjusted],
     ) -> None:
-        self.factor, self.editor, self.rows, self.adjusted, self.rules = (
-            r.factor,
-            editor,
-            rows,
-            adjusted,
-            directions.rules,
-        )
+        self.factor, self.rows, self.adjusted, self.rules = r.factor, rows, adjusted, directions.rules
         self.noun = factor_noun(r.factor)
         at = np.flatnonzero(r.considered(directions.edits) & (directions.edits["editor"] == editor).to_numpy())
         self.ids, self.faces = (directions.edits[c].to_numpy(dtype=str)[at] for c in ("request_id", "source_id"))
