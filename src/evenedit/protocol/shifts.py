@@ -38,13 +38,10 @@ SEVERITY: Mapping[str, float] = {
     "older": 1.5,
     "younger": 1.5,
     "edit_success": 1.0,
-    "race_seen": 3.0,
-    "gender_seen": 3.0,
-    "age_seen": 1.5,
 }
 """How bad one point of each is taken to be, against the others; it orders the findings and changes no number."""
 
 
 def severity(name: str) -> float:
     """Return the severity of one point of a rate or question; a measured rate counts as the rated one."""
-    return SEVERITY.get(name.removeprefix("measured_").partition("[")[0], 1.0)
+    return SEVERITY.get(name.removeprefix("measured_"), 1.0)

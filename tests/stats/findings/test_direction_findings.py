@@ -9,6 +9,7 @@ import pytest
 from evenedit.protocol import Factor
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding
 from evenedit.stats.disparity.direction import SeenReadings
+from evenedit.stats.findings.order import score
 from validation.direction import NULL, PLANTED, World, analysed
 
 LETTERS = Factor.of("letter", ("A", "B", "C"))
@@ -136,3 +137,10 @@ def test_edits_turned_white_are_found() -> None:
 def _one(world: World, seed: int) -> tuple[pd.DataFrame, list[SeenReadings]]:
     edits, r = world.study(np.random.default_rng([29, seed]))
     return edits, [r]
+
+
+def test_a_direction_of_apparent_race_is_as_severe_as_a_change_of_it() -> None:
+    edits, r = PLANTED[0].study(np.random.default_rng(4))
+    flow = analysed(edits, [r])[1][0]
+    change = replace(flow, kind="shift", measure="rate.race_change")
+    assert score(flow) == score(change) > score(replace(flow, factor="letter")) > 0

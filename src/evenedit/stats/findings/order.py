@@ -39,7 +39,8 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding
 
 def score(finding: Finding) -> float:
     """Return severity times certainty; 0 without a size."""
-    weight = REMEDY if finding.kind == "mitigation" else severity(Measure(finding.measure or "").name)
+    name = f"{finding.factor}_change" if finding.kind == "direction" else Measure(finding.measure or "").name
+    weight = REMEDY if finding.kind == "mitigation" else severity(name)
     return weight * size(finding) * CERTAINTY[finding.level]
 
 
