@@ -24,6 +24,14 @@ class MeasureKind(StrEnum):
     """Of a choice, the share of answers that are one option: `share.headscarf[removed]`."""
     SHIFT = "shift"
     """Of a two-sided question, the share above no change minus the share below: lighter minus darker."""
+    TRANSITION = "transition"
+    """Of edits of portraits seen as one level, the share seen as another."""
+    FLOW = "flow"
+    """Between two levels, the edits seen to change one way minus the other way."""
+    TOWARD = "toward"
+    """The share of edits seen as a level minus the share of their portraits."""
+    DESTINATION = "destination"
+    """Of edits seen as another level than their portrait, the share seen as this one."""
 
 
 class Measure(str):
@@ -75,6 +83,11 @@ class Measure(str):
     def shift(cls, name: str) -> Measure:
         """Return the share on one side of no change minus the share on the other."""
         return cls.of(MeasureKind.SHIFT, name)
+
+    @classmethod
+    def seen(cls, kind: MeasureKind, factor: str, *levels: str) -> Measure:
+        """Return a measure of the levels that pictures are seen as: `flow.race_seen[Indian>White]`."""
+        return cls.of(kind, f"{factor}_seen[{'>'.join(levels)}]")
 
     @property
     def kind(self) -> str:

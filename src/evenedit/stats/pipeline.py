@@ -19,6 +19,7 @@ from evenedit.stats.agreement.prediction_powered import PeopleTests, people_test
 from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.direction import direction_results, seen_readings
 from evenedit.stats.disparity.gaps import contrasts, gaps, trends
 from evenedit.stats.disparity.instruments import instrument_estimates
 from evenedit.stats.disparity.mitigation import mitigation_panels
@@ -66,6 +67,8 @@ def analyse(
     parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
     parts.coverage = list(coverage(table))
     parts.coverage_tests = list(coverage_tests(table, rules))
+    seen = seen_readings(scores)
+    parts.directions = direction_results(scores.edits, seen, table.factors, rules)
     people = _people_tests(parts, scores, judged, rules, facts.inclusion)
     parts.powered = list(people.rows)
     parts.judge_errors = list(judge_errors(table, rules))
@@ -78,7 +81,8 @@ def analyse(
     alphas = list(outcome_alphas(judged, rules))
     parts.agreement += alphas
     reliability = outcome_reliability(alphas)
-    add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
+    inputs = (evidence, parts, reliability, people, false_calls(table, rules), seen)
+    add_findings(FindingInputs(table, scores, rules, *inputs))
     return parts.to_results(rules, facts, table.asks)
 
 

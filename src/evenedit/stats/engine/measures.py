@@ -121,7 +121,9 @@ def add_choice_measures(
             wanted = applies * ((value == 0) | rate.counted(value))  # another option is an answer, and not missing
             names = f"{prefix}met.{name}", f"{prefix}n.{name}", f"{prefix}asked.{name}"
             ledger.add(RatioMeasure(Measure.rate(name), *names, condition), rate.met(value) * count, count, wanted)
-    for at, code in enumerate(rubric.questions[question].labels, 1):
+    labels = rubric.questions[question].labels
+    in_set = rubric.spec_by_column[question].asked.sided == "set"
+    for at, code in enumerate(labels[:1] if in_set else labels, 1):
         names = f"{prefix}is.{question}.{code}", f"n.{question}", f"asked.{question}"
         measure = RatioMeasure(Measure.share(question, code), *names, condition)
         ledger.add(measure, (value == at) * valid, valid, applies)

@@ -21,6 +21,7 @@ from evenedit.results.materials import MaterialsUsed
 from evenedit.results.rater_groups import RaterRate
 from evenedit.results.results import (
     Contrast,
+    Direction,
     GapTest,
     InstrumentResults,
     MitigationEffect,
@@ -86,6 +87,7 @@ class AnalysisParts:
     measured: list[InstrumentResults] = field(default_factory=list)
     noise: list[EditorNoise] = field(default_factory=list)
     languages: list[LanguageDifference] = field(default_factory=list)
+    directions: list[Direction] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     participants: list[ParticipantCounts] = field(default_factory=list)

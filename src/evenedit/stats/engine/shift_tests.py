@@ -107,7 +107,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
             if size is not None:
                 p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
             else:
-                p = _p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+                p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
@@ -140,7 +140,7 @@ def _limit(measure: Measure, experiment: str, rules: AnalysisRules, rubric: Rubr
     return rubric.tolerance(name, rules.tolerance) if one_sided else None
 
 
-def _p(value: float, sure: Uncertainty, faces: int) -> float | None:
+def shift_p(value: float, sure: Uncertainty, faces: int) -> float | None:
     """Return p of a shift against 0; of one that is the same in every edit, from the faces' common direction."""
     if faces < 2 or np.isnan(sure.variance):
         return None

@@ -26,6 +26,7 @@ from evenedit.results.finding import (
 from evenedit.results.results import GapTest, GroupDifference
 from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
+from evenedit.stats.disparity.direction import SeenReadings
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
@@ -42,6 +43,7 @@ from evenedit.stats.findings.caveats import (
 from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
+from evenedit.stats.findings.direction import DirectionFindings
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
 from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
@@ -71,6 +73,8 @@ class FindingInputs:
     people: PeopleTests | None = None
     false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
     """What raters report on null pairs."""
+    seen: Sequence[SeenReadings] = ()
+    """The levels that pictures are seen as."""
 
 
 def add_findings(inputs: FindingInputs) -> None:
@@ -81,6 +85,7 @@ def add_findings(inputs: FindingInputs) -> None:
     levels = {g.key: builder.graded(g) for g in builder.gaps}
     parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
     parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
+    parts.directions = builder.directions.graded(builder.adjusted)
     parts.findings = ordered(findings, parts.editors, inputs.table.rubric)
     parts.contributions = list(builder.contributions(parts.findings))
     parts.counts["tests"] = sum(a.p is not None for a in builder.adjusted.values())
@@ -88,8 +93,9 @@ def add_findings(inputs: FindingInputs) -> None:
 
 def _id(f: Finding) -> str:
     """Return an identifier from the subject of the finding, independent of its numbers and text."""
-    coordinates = [f.kind, f.experiment, f.condition, f.editor, f.measure, f.rater, f.factor]
-    # which groups differ is a result, so they are no part of its name
+    # which groups differ, and which levels, is a result, so they are no part of its name
+    measure = f.measure and f.measure.partition("[")[0]
+    coordinates = [f.kind, f.experiment, f.condition, f.editor, measure, f.rater, f.factor]
     return digest([*coordinates, f.text if f.kind in ("design", "judge", "people") else None])[:10]
 
 
@@ -128,6 +134,8 @@ class FindingBuilder:
         family |= {g.key: g.p for g in self.gaps}
         family |= self._mitigation.tests
         family |= {("stereotype", t.editor): p for t, _, p in self._choices}
+        self.directions = DirectionFindings(inputs.table.edits, inputs.seen, self.parts.directions, self.rules)
+        family |= self.directions.tests
         self.adjusted: dict[Hashable, Adjusted] = adjust(family)
 
     # -- evidence -----------------------------------------------------------------------------------------------
@@ -209,6 +217,7 @@ class FindingBuilder:
         yield from self._gap_findings()
         yield from self._mitigation.findings(self.adjusted, self._judges)
         yield from stereotype_findings(self._choices, self.cases, self.adjusted, self.rules.confidence, self._judges)
+        yield from self.directions.findings(self.adjusted)
         yield from rater_findings(self.parts)
         yield from design_findings(self.inputs.table)
 

@@ -18,8 +18,8 @@ CERTAINTY = {
     "cannot_tell": 0.1,
 }
 """What a level counts for against the others."""
-EFFECTS = ("shift", "gap", "mitigation", "stereotype")
-KINDS = ("shift", "gap", "stereotype", "mitigation", "judge", "people", "design")
+EFFECTS = ("shift", "gap", "direction", "mitigation", "stereotype")
+KINDS = ("shift", "gap", "direction", "stereotype", "mitigation", "judge", "people", "design")
 REMEDY = 0.25
 """What an effect of the feature prompt weighs: it is no harm of the editor."""
 POINTS = 4.0
@@ -43,7 +43,8 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str], rubric: Rubric)
 
 def score(finding: Finding, rubric: Rubric) -> float:
     """Return severity times certainty; 0 without a size."""
-    weight = REMEDY if finding.kind == "mitigation" else rubric.severity(Measure(finding.measure or "").name)
+    name = f"{finding.factor}_change" if finding.kind == "direction" else Measure(finding.measure or "").name
+    weight = REMEDY if finding.kind == "mitigation" else rubric.severity(name)
     return weight * size(finding) * CERTAINTY[finding.level]
 
 
