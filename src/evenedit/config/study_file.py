@@ -68,8 +68,11 @@ class StudyFile:
     """Prompts of the stereotype experiment; empty without it."""
 
     @classmethod
-    def load(cls, where: Path) -> StudyFile:
-        """Read and check `study.toml` in a folder (or the file itself)."""
+    def load(cls, where: Path, *, begun: bool = False) -> StudyFile:
+        """Read and check `study.toml` in a folder (or the file itself).
+
+        Of a study that has begun an instrument need not be installed any more: what it read is stored.
+        """
         path = where if where.suffix == ".toml" else where / FILE
         if not path.is_file():
             raise EvenEditError(f"no study at {path}. Try: evenedit new {where}")
@@ -77,16 +80,16 @@ class StudyFile:
             data = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise EvenEditError(f"{path} is not valid TOML: {error}") from None
-        return cls.parse(data, path.parent, str(path))
+        return cls.parse(data, path.parent, str(path), begun=begun)
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> StudyFile:
+    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE, *, begun: bool = False) -> StudyFile:
         """Check a study that is passed as nested tables."""
         try:
             file = Sections.model_validate(data)
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in explain(error))) from None
-        issues = list(problems(file))
+        issues = list(problems(file, begun=begun))
         prompts = wino = PromptSet("none", ())
         try:
             prompts = _chosen(merge(load_prompts(s, folder) for s in file.prompts.sets), file.prompts.include)

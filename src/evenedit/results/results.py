@@ -198,6 +198,17 @@ class MissingReason:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingWords:
+    """How a number that an instrument reads is called."""
+
+    name: str
+    title: str
+    unit: str
+    phrase: str
+    """Of a rate: what the edits have in common that it counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class InstrumentResults:
     """What one instrument found in the pixels, never mixed with judges' scores."""
 
@@ -210,6 +221,7 @@ class InstrumentResults:
     missing_reasons: tuple[MissingReason, ...] = ()
     notes: tuple[str, ...] = ()
     """What must be known to read it, such as an embedding's bias."""
+    readings: tuple[ReadingWords, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class RatioMeasure:
 
     bounds: tuple[float, float] | None = None
     """The smallest and the largest possible value, where the name does not tell."""
+    phrase: str = ""
+    """Of a rate that an instrument brings along: what the edits have in common that it counts."""
 
     def ratio(self, total: int, count: int) -> float | None:
         """Return the measure of these sums; None where nothing is counted."""

@@ -47,6 +47,8 @@ class ShiftTest:
     """Of a two-sided shift: the share of answers above no change, and below."""
     these_prompts: bool = False
     """Whether the interval takes the prompts as fixed."""
+    phrase: str = ""
+    """What the edits have in common, where an instrument brings the rate along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
             continue
-        limit = _limit(measure.name, panel.experiment, rules)
+        limit = _limit(measure, panel.experiment, rules)
         if limit is None or measure.condition not in (None, panel.condition):
             continue
         if panel.condition == ConditionKind.FLOOR and measure.name.name in WANTED_OF_NOTHING:
@@ -113,17 +115,20 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 above=above,
                 below=below,
                 these_prompts=size is not None and size.these_prompts,
+                phrase=measure.phrase,
             )
 
 
-def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | None:
+def _limit(counted: RatioMeasure, experiment: str, rules: AnalysisRules) -> float | None:
     """Return the value that a measure is tested against; None where it is not tested over everybody."""
+    measure = counted.name
     name = measure.name.removeprefix("measured_")
     if experiment != Experiment.DIAGNOSIS:
         return EVEN if measure.kind == MeasureKind.RATE and name in AGAINST_EVEN else None
     if measure.kind == MeasureKind.SHIFT and name in TWO_SIDED:
         return 0.0
-    return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in ONE_SIDED else None
+    declared = name in ONE_SIDED or counted.phrase
+    return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and declared else None
 
 
 def _p(value: float, sure: Uncertainty, faces: int) -> float | None:

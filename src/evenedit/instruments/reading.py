@@ -1,0 +1,189 @@
+"""What an instrument says that it reads, checked, and what it read of one pair, checked against that."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.interfaces import Reply
+from evenedit.core.plugins import suggest
+from evenedit.core.records import Status
+from evenedit.instruments.interface import Instrument, PairContext, Read
+from evenedit.instruments.picture import Picture
+from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS
+
+NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
+CANNOT_TELL = "CANNOT_TELL"
+CODES = {"yes-no": ("yes", "no"), "yes-partial-no": ("no", "partial", "yes")}
+"""The options of kinds of questions whose table lists none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpec:
+    """What an instrument says about a number that it reads."""
+
+    title: str
+    unit: str = ""
+    """Printed in the words of findings; `share` is a number from 0 to 1, shown in percent."""
+    tolerance: float | None = None
+    """Up to so far from 0 a reading is no change. The shares of edits above and below it are then rates."""
+    rate: bool = False
+    """It is 1 or 0, and the report shows the share of edits with 1."""
+    phrase: str = ""
+    """Of a rate: what the edits have in common, "show more than one face"."""
+    note: str = ""
+    """What must be known to read it; printed in the report."""
+    question: str = ""
+    """The question whose answers are made from it: they then count changes, and the tolerance adds no rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentSpec:
+    """The names that an instrument reads."""
+
+    answers: Mapping[str, tuple[str, ...]]
+    """By question: its levels or the codes of its options."""
+    own: tuple[Mapping[str, Any], ...]
+    """The tables of its own questions."""
+    numbers: Mapping[str, NumberSpec]
+
+    @classmethod
+    def of(cls, instrument: Instrument, name: str) -> InstrumentSpec:
+        """Check what an instrument says that it reads; raise `EvenEditError` with every problem."""
+        given = getattr(instrument, "answers", ()), getattr(instrument, "numbers", {})
+        if isinstance(given[0], str) or not isinstance(given[0], Sequence) or not isinstance(given[1], Mapping):
+            raise EvenEditError(f"instrument '{name}': answers is a list of questions, numbers a mapping of tables")
+        own = tuple(table for table in given[0] if isinstance(table, Mapping))
+        known = [question for question in given[0] if not isinstance(question, Mapping)]
+        problems = [*_unknown(known), *(p for table in own for p in _question_problems(table))]
+        problems += [p for key, table in given[1].items() for p in _number_problems(key, table)]
+        if not given[0] and not given[1]:
+            problems.append("it reads nothing; give it answers, numbers, or both")
+        if problems:
+            raise EvenEditError(*(f"instrument '{name}': {problem}" for problem in problems))
+        answers = {q: QUESTIONS[q].labels for q in known} | {t["id"]: _codes(t) for t in own}
+        return cls(answers, own, {key: NumberSpec(**table) for key, table in given[1].items()})
+
+
+def own_questions(specs: Iterable[InstrumentSpec]) -> list[Mapping[str, Any]]:
+    """Return the tables of the questions that instruments bring along, in the format of [[questions]]."""
+    return [table for spec in specs for table in spec.own]
+
+
+@dataclass(frozen=True, slots=True)
+class PairReading:
+    """What one instrument read of one pair."""
+
+    reply: Reply
+    """Its answers; scored unless something could not be read."""
+    numbers: Mapping[str, float | None]
+    """Its numbers, and the ends of their intervals as <name>_low and <name>_high."""
+    reasons: Mapping[str, str]
+    """Why numbers are missing, by name."""
+
+
+def read_pair(
+    instrument: Instrument, spec: InstrumentSpec, source: Picture, edited: Picture, context: PairContext
+) -> PairReading:
+    """Have an instrument read a pair; what it gives wrongly is missing, with the reason."""
+    found = instrument.read(source, edited, context)
+    answers: dict[str, int | None] = {}
+    numbers: dict[str, float | None] = {}
+    unread, wrong, undecided, reasons = list[str](), list[str](), list[str](), dict[str, str]()
+    for question, codes in spec.answers.items():
+        name = context.question(question)
+        read, problem = _given(found, name)
+        if not problem:
+            answers[name], problem = _position(name, read, QUESTIONS[name].labels if name != question else codes)
+        if answers.setdefault(name, None) is None:
+            (undecided if read.undecided else unread).append(problem or read.reason)
+    for name, number in spec.numbers.items():
+        read, problem = _given(found, name)
+        if not problem:
+            numbers[name], problem = _number(name, read, number)
+        if numbers.setdefault(name, None) is None:
+            reasons[name] = problem or read.reason
+        wrong += [problem] if problem else []
+        numbers |= {f"{name}_{end}": at for end in ("low", "high") if (at := getattr(read, end)) is not None}
+    nothing = list(reasons.values()) if len(reasons) == len(spec.numbers) and not spec.answers else []
+    missing = [*unread, *wrong, *nothing]
+    reply = Reply(Status.UNPARSEABLE if missing else Status.SCORED, answers, reason=next(iter(missing + undecided), ""))
+    return PairReading(reply, numbers, reasons)
+
+
+def _given(found: Mapping[str, Read], name: str) -> tuple[Read, str]:
+    """Return what an instrument gave under a name, or an empty reading and what is wrong with it."""
+    read = found.get(name) if isinstance(found, Mapping) else None
+    if not isinstance(read, Read):
+        return Read(None), f"the instrument gave {'nothing' if read is None else type(read).__name__} for '{name}'"
+    return read, "" if read.value is not None or read.reason else f"the instrument gave no reason for no '{name}'"
+
+
+def _position(name: str, read: Read, codes: tuple[str, ...]) -> tuple[int | None, str]:
+    """Return the 1-based position of an answer, or why it is none."""
+    value = read.value
+    if value is None:
+        return None, ""
+    if value in codes:
+        return codes.index(str(value)) + 1, ""
+    if isinstance(value, Real) and not isinstance(value, bool) and value in range(1, len(codes) + 1):
+        return int(value), ""
+    return None, f"'{value}' is no answer to {name}; answers are 1 to {len(codes)} or: {', '.join(codes)}"
+
+
+def _number(name: str, read: Read, number: NumberSpec) -> tuple[float | None, str]:
+    """Return a number, or why it is none."""
+    value = read.value
+    if value is None:
+        return None, ""
+    if not isinstance(value, Real) or not math.isfinite(value):
+        return None, f"{name} is {value!r}, which is no number"
+    if number.rate and value not in (0, 1):
+        return None, f"{name} is {value!r}; a rate is 1 or 0"
+    return float(value), ""
+
+
+def _unknown(questions: Sequence[Any]) -> list[str]:
+    """Return a problem for each question that the rubric lacks."""
+    known = {q.id for q in QUESTIONS.values() if not q.replaces}
+    return [
+        f"it answers '{name}', which is no question of the rubric{suggest(str(name), known)}"
+        for name in questions
+        if name not in known
+    ]
+
+
+def _question_problems(table: Mapping[str, Any]) -> list[str]:
+    ident = table.get("id")
+    if not isinstance(ident, str) or not NAME.fullmatch(ident) or ident in QUESTIONS:
+        return [f"its question needs an id of its own of letters, digits and _, not {ident!r}"]
+    if table.get("kind") == "set":
+        return [f"question '{ident}': instruments answer no sets; give a yes-no question for each option"]
+    codes = _codes(table)
+    if not 2 <= len(codes) <= 20 or len(set(codes)) < len(codes):
+        return [f"question '{ident}' needs a kind, and 2 to 20 different levels or options"]
+    return []
+
+
+def _codes(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the levels, or the codes of the options, of a question's table."""
+    options = [str(one["code"] if isinstance(one, Mapping) else one) for one in table.get("options", ())]
+    codes = (*CODES.get(str(table.get("kind")), ()), *map(str, table.get("levels", ())), *options)
+    return (*codes, CANNOT_TELL) if table.get("cannot_tell") else codes
+
+
+def _number_problems(name: str, table: Any) -> list[str]:
+    keys = {part.name for part in fields(NumberSpec)}
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in QUESTIONS or name in DEFAULT_RATES:
+        return [f"its number {name!r} needs a name of its own of letters, digits and _"]
+    if not isinstance(table, Mapping) or not table.get("title") or (table.keys() - keys):
+        return [f"number '{name}' needs a table with a title; keys are {', '.join(sorted(keys))}"]
+    tolerance = table.get("tolerance")
+    if tolerance is not None and not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
+        return [f"number '{name}': the tolerance is {tolerance!r}; it must be a number above 0"]
+    return []
