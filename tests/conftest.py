@@ -141,7 +141,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Three tiny real packages, two with an editor and one with an instrument, installed; returns the environment that sees them."""
+    """Three tiny real packages, installed; returns the environment that sees them."""
     target = tmp_path_factory.mktemp("plugin")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-build-isolation", "--no-deps", "--target", str(target)]

@@ -21,6 +21,8 @@ NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
 CANNOT_TELL = "CANNOT_TELL"
 CODES = {"yes-no": ("yes", "no"), "yes-partial-no": ("no", "partial", "yes")}
 """The options of kinds of questions whose table lists none."""
+SIDES = ("above", "below")
+"""Of a number with a tolerance: the edits that are further above 0, and further below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class NumberSpec:
     question: str = ""
     """The question whose answers are made from it: they then count changes, and the tolerance adds no rates."""
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The rates that its tolerance adds."""
+        return SIDES if self.tolerance is not None and not self.rate and not self.question else ()
+
 
 @dataclass(frozen=True, slots=True)
 class InstrumentSpec:
@@ -51,6 +58,11 @@ class InstrumentSpec:
     own: tuple[Mapping[str, Any], ...]
     """The tables of its own questions."""
     numbers: Mapping[str, NumberSpec]
+
+    @property
+    def reading_names(self) -> tuple[str, ...]:
+        """The names of the numbers, and of the rates that their tolerances add."""
+        return tuple(n for name, one in self.numbers.items() for n in (name, *(f"{name}_{side}" for side in one.sides)))
 
     @classmethod
     def of(cls, instrument: Instrument, name: str) -> InstrumentSpec:

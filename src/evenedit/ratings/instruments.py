@@ -213,10 +213,9 @@ def _as_readings(
             values[row], reasons[row] = (np.nan, missing[name]) if value is None else (value, "")
         measure = Measure.rate(name) if spec.rate else Measure.mean(name)
         yield Reading(rater.id, measure, values, tuple(reasons), spec.note, spec.title, spec.unit, spec.phrase)
-        if spec.tolerance is None or spec.rate or spec.question:
-            continue
-        far = f"{spec.tolerance:g} {spec.unit}".strip()
-        for side, beyond in (("above", values > spec.tolerance), ("below", values < -spec.tolerance)):
+        for side in spec.sides:
+            far = f"{spec.tolerance:g} {spec.unit}".strip()
+            beyond = (values if side == "above" else -values) > (spec.tolerance or 0.0)
             yield Reading(
                 rater.id,
                 Measure.rate(f"{name}_{side}"),

@@ -317,6 +317,11 @@ class Results:
         every = (*self.estimates, *(e for m in self.measured for e in m.estimates))
         return tuple(dict.fromkeys(e.editor for e in every if e.editor is not None))
 
+    @property
+    def reading_names(self) -> tuple[str, ...]:
+        """The names of what instruments read."""
+        return tuple(dict.fromkeys(words.name for m in self.measured for words in m.readings))
+
     def find(
         self,
         measure: str,
