@@ -49,7 +49,7 @@ def gate(
     loaded = load_results(results)
     outcomes = []
     if rules or baseline is None:
-        parsed = [parse_rule(text, loaded.factors) for text in rules]
+        parsed = [parse_rule(text, loaded.factors, loaded.reading_names) for text in rules]
         outcomes += check(loaded, parsed, editors, ignore_judges_only=ignore_judges_only)
     if baseline is not None:
         from evenedit.gate.regression import regressions  # it needs the statistics, which load slowly

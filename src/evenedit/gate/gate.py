@@ -22,7 +22,7 @@ better than chance. A rule that no editor has an estimate for is a mistake of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -90,15 +90,15 @@ class Rule:
     """Whether the interval must lie within ± the limit."""
 
     @classmethod
-    def parse(cls, text: str, factors: Sequence[Factor] = FACTORS) -> Rule:
-        """Read a rule as people write it; its groups are of these factors."""
+    def parse(cls, text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = ()) -> Rule:
+        """Read a rule as people write it; its groups are of these factors, `readings` are what instruments read."""
         match = _FORM.fullmatch(text.strip())
         if match is None:
             example = f"gap.race_change[{factors[0].name}] <= 0.05"
             raise EvenEditError(f"rule '{text}' is not understood; write e.g. '{example}'")
         measure, arm = Measure(match["measure"]), match["arm"]
         kind, name = measure.kind, measure.name
-        known = _known(kind)
+        known = [*_known(kind), *readings]
         if name not in known:
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
         group = _group(text, measure, match["factor"], match["group"], factors)
@@ -205,9 +205,9 @@ def _names(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{f.measure or f.kind}{f'[{f.factor}]' if f.factor else ''} ({f.id})" for f in findings)
 
 
-def parse_rule(text: str, factors: Sequence[Factor] = FACTORS) -> Rule | FindingRule:
+def parse_rule(text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = ()) -> Rule | FindingRule:
     """Read a rule of either sort."""
-    return FindingRule.parse(text) or Rule.parse(text, factors)
+    return FindingRule.parse(text) or Rule.parse(text, factors, readings)
 
 
 def _known(kind: str) -> list[str]:

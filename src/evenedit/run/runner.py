@@ -29,6 +29,7 @@ from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
+from evenedit.instruments import Instrument
 from evenedit.judges.batch_jobs import Batches, BatchJudge, takes_batches
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.calling import CallPolicy
@@ -44,6 +45,7 @@ from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
 from evenedit.run.models_in_use import model_notices
 from evenedit.run.rating import RatingStage
+from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
@@ -64,6 +66,7 @@ class Runner:
         prices: Prices | None = None,
         editors: Mapping[str, PythonEditorAdapter] | None = None,
         judges: Mapping[str, PythonJudgeAdapter] | None = None,
+        instruments: Mapping[str, Instrument] | None = None,
     ) -> None:
         self.file = file
         self.store = store
@@ -77,6 +80,9 @@ class Runner:
         """Batch jobs to give up."""
         self.python_judges = judges
         """Objects by the id of their section; where there are any, they are the run's judges."""
+        self.python_instruments = instruments
+        """Objects by the id of their section."""
+        self.stopped_instruments: dict[str, Stop] = {}
         self.accounts: dict[str, Account] = {}
         """The cost of the calls of a judge or extractor, by its id."""
         self.editing = EditingStage(file, store, editors, self.budget)
@@ -148,7 +154,8 @@ class Runner:
 
     def _summary(self, requests: Sequence[Request]) -> RunSummary:
         """Return the summary of the run; raise the user's mistake if nothing could be done because of it."""
-        stops = [*self.describing.stops.values(), *self.editing.stops.values(), *self.rating.stops.values()]
+        stages = self.describing.stops, self.editing.stops, self.stopped_instruments, self.rating.stops
+        stops = [stop for stage in stages for stop in stage.values()]
         if not self.editing.saved and not self.rating.saved:
             for mistake in (stop.mistake for stop in stops if stop.mistake is not None):
                 raise mistake
@@ -252,7 +259,9 @@ class Runner:
     def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Measure the pairs that are not measured yet."""
         with self.store.one_by_one("measure"):  # who waits finds nothing left to measure
-            MeasuringStage(self.file, self.store, self.design.instruments(sources)).run(requests, run_id, collect)
+            stage = MeasuringStage(self.file, self.store, self.design.instruments(sources, self.python_instruments))
+            stage.run(requests, run_id, collect)
+            self.stopped_instruments |= stage.stops
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask the judges about edits they have not answered yet; wait for open batch jobs."""

@@ -12,7 +12,7 @@ from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import load_prompts
 from evenedit.results.judge_checks import COMPARED
-from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
+from evenedit.results.results import Contrast, GapTest, MitigationEffect, ReadingWords, Results
 from evenedit.results.words import factor_noun as factor_noun
 from evenedit.results.words import group_name as group_name
 from evenedit.results.words import listed as listed
@@ -324,6 +324,15 @@ class Index:
         if answers:
             return any(answers)
         return any(e.n for e in self.results.estimates if Measure(e.measure).name != "refused")
+
+    @cached_property
+    def readings(self) -> dict[str, ReadingWords]:
+        """The words for what instruments read, by name."""
+        return {words.name: words for m in self.results.measured for words in m.readings}
+
+    def reading_title(self, name: str) -> str:
+        """Return the title of a reading, or of a rate that is made of an instrument's answers."""
+        return NAMES.get(name) or (self.readings[name].title if name in self.readings else "") or name
 
     @cached_property
     def instruments(self) -> dict[str, Index]:

@@ -54,7 +54,7 @@ def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
             yield _row(display_name(rate), by, Number.of(e, "share"))
     for rater, readings in readings_of(index, editor):
         for measure, number in readings:
-            yield _row(DISPLAY_NAMES.get(measure.name, display_name(measure.name)), rater, number)
+            yield _row(DISPLAY_NAMES.get(measure.name, index.reading_title(measure.name)), rater, number)
 
 
 def _row(what: str, by: str, number: Number) -> tuple[str, ...]:

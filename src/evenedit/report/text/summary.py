@@ -10,7 +10,16 @@ from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.figures.specification_curve import clearest, sentence
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name
-from evenedit.report.render.index import ALPHA, RATES, Index, display_name, factor_noun, interval_excludes, listed
+from evenedit.report.render.index import (
+    ALPHA,
+    NAMES,
+    RATES,
+    Index,
+    display_name,
+    factor_noun,
+    interval_excludes,
+    listed,
+)
 from evenedit.report.render.table import Number, Range, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, has_people
 from evenedit.report.tables.instruments import readings_of
@@ -208,20 +217,32 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
         n = Range(tuple(x.n for _, x in readings if x.n is not None))
         missing = Range(tuple(x.missing for _, x in readings if x.missing is not None))
         rates = [
-            f"{x.formatted} {x.interval} {PHRASES[m.name]}".replace("  ", " ")
+            f"{x.formatted} {x.interval} {words}".replace("  ", " ")
             for m, x in readings
-            if m.kind == MeasureKind.RATE and m.name in PHRASES
+            if m.kind == MeasureKind.RATE and (words := _phrase(index, m.name))
         ]
         means = [
-            f"{MEANS[m.name]} {x.formatted} {x.interval}".rstrip()
+            f"{words} {x.formatted} {x.interval}".rstrip()
             for m, x in readings
-            if m.kind == MeasureKind.MEAN and m.name in MEANS
+            if m.kind == MeasureKind.MEAN and (words := _mean_words(index, m.name))
         ]
         values = "; ".join(listed(parts) for parts in (rates, means) if parts)
         text = f"Measured ({rater}), {n.formatted} edits ({missing.formatted} without a measurement): {values}."
         yield Sentence(text, "observed", editor)
         instrument = index.instruments[rater]
         yield from _by_prompt(instrument, rater, editor, readings)
+
+
+def _phrase(index: Index, rate: str) -> str:
+    """Return what the edits have in common that an instrument counts; empty where only tables have it."""
+    return (index.readings[rate].phrase if rate in index.readings else "") or PHRASES.get(rate, "")
+
+
+def _mean_words(index: Index, name: str) -> str:
+    """Return the words before the mean of a reading; empty where only tables have it."""
+    words = index.readings.get(name)
+    own = "" if words is None or name in NAMES else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
+    return MEANS.get(name, own)
 
 
 def _by_prompt(

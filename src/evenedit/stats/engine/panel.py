@@ -42,6 +42,8 @@ class RatioMeasure:
     """The smallest and the largest possible value, where the name does not tell."""
     signed: bool = False
     """Whether it is the difference of two sides."""
+    phrase: str = ""
+    """Of a rate that an instrument brings along: what the edits have in common that it counts."""
 
     def ratio(self, total: int, count: int) -> float | None:
         """Return the measure of these sums; None where nothing is counted."""

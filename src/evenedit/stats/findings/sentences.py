@@ -88,8 +88,8 @@ def one_sided_shift(
     calls = f"; on unchanged portraits {percent(false_calls)}" if false_calls else ""
     return (
         f"{percent(max(t.value, 0.0))} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_null_clause(t)} "
-        f"{t.rubric.phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; the study tolerates "
-        f"{percent(t.limit)})."
+        f"{t.phrase or t.rubric.phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; "
+        f"the study tolerates {percent(t.limit)})."
     )
 
 
@@ -129,7 +129,7 @@ def subject(t: ShiftTest) -> str:
 
 def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confidence: float) -> str:
     """Describe the groups that differ, the surest first."""
-    phrase = g.evidence.panel.rubric.phrase(Measure(g.test.measure).name)
+    what = g.phrase or g.evidence.panel.rubric.phrase(Measure(g.test.measure).name)
     first = named[0]
     label = _label(factor, first.level)
     reach = (
@@ -141,13 +141,13 @@ def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confid
         other = next(x for x in g.groups if x.level != first.level)
         faces = f"{g.faces.get(first.level, 0):,} and {count(g.faces.get(other.level, 0), 'face')}"
         return (
-            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, "
+            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {what}, "
             f"{percent(_share(other.rate))} of those labelled {_label(factor, other.level)} "
             f"(difference {points(first.value)}{reach}; {faces}{rated}){scope}."
         )
     average = sum(x.rate for x in g.groups) / len(g.groups)
     text = (
-        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, against "
+        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {what}, against "
         f"{percent(_share(average))} on average over all {factor_noun(factor)} labels (difference "
         f"{points(first.value)}{reach}; {count(g.faces.get(first.level, 0), 'face')}{rated}){scope}."
     )

@@ -51,7 +51,7 @@ class PlanAdherence:
         changes = self.changes
         sealed = [(one["rule"], one.get("why", "")) for one in self.seal.plan.get("hypotheses", [])]
         standing: Standing = "exploratory" if changes else "confirmatory"
-        rules = [parse_rule(rule, results.factors) for rule, _ in sealed]
+        rules = [parse_rule(rule, results.factors, results.reading_names) for rule, _ in sealed]
         return replace(
             results,
             preregistration=Preregistration(
@@ -78,7 +78,7 @@ class PlanAdherence:
 def _outcomes(results: Results, sealed: Sequence[tuple[str, str]], standing: Standing) -> Iterator[HypothesisOutcome]:
     for text, why in sealed:
         try:
-            outcomes = check(results, [parse_rule(text, results.factors)])
+            outcomes = check(results, [parse_rule(text, results.factors, results.reading_names)])
         except EvenEditError as error:
             yield HypothesisOutcome(text, why, "", "", str(error), standing)
             continue
