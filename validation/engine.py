@@ -450,7 +450,8 @@ def run(_folder: Path) -> Validation:
         "",
         "Eight correlated rates by race, gender and age. Clear: Holm's p below 0.05; with declared tests, theirs below "
         "0.04 or that of the others below 0.01. Suggestive: Benjamini and Hochberg's q at most 0.05 over all tests; "
-        "where some are declared, half of the weight is on these. Asked: any clear ≤ 0.06, any suggestive or clear ≤ 0.07. "
+        "where some are declared, half of the weight is on these. "
+        "Asked: any clear ≤ 0.06, any suggestive or clear ≤ 0.07. "
         "Tried before: q over the others alone (0.076), q over all tests without weights (0.072).",
         "",
         *families(tally, many),

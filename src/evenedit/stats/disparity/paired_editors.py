@@ -23,7 +23,7 @@ from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures, answers
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
 
@@ -95,9 +95,8 @@ def pair(
 
 def _keyed(scores: Scores, editor: str, condition: str) -> pd.DataFrame:
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == condition)
-    chosen &= edits["editor"] == editor
-    selected = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
+    chosen = of_diagnosis(edits, condition) & (edits["editor"] == editor).to_numpy()
+    selected = edits[chosen].assign(row=np.flatnonzero(chosen))
     rank = selected.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)
     return selected.assign(seed_rank=rank)[[*KEY, "row"]]
 
