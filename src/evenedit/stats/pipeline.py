@@ -11,6 +11,7 @@ from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable, Scores
+from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
@@ -131,6 +132,18 @@ def _add_robustness(
     parts.multiverse = list(multiverse(table, rules, parts.tests))
     parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
     parts.languages = list(language_differences(scores, rules))
+
+
+def corrected_estimates(
+    table: RatingTable, rules: AnalysisRules, inclusion: Mapping[str, float]
+) -> tuple[PredictionPowered, ...]:
+    """Return only what people's ratings make of the judges' estimates; empty without people."""
+    if not table.of_kind(Kind.HUMAN):
+        return ()
+    judged, parts = combine(table, judges_only(rules.ensemble), rules.missing), AnalysisParts(table.factors)
+    values = answers(judged, rules)
+    _add_panels(parts, judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, parts.estimates, parts.contrasts).rows
 
 
 def _people_tests(

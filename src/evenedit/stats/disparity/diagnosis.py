@@ -16,7 +16,7 @@ from evenedit.stats.engine.measures import (
     add_shift_measure,
     outcome_is,
 )
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -28,8 +28,7 @@ def diagnosis_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> l
 
 
 def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str) -> Panel:
-    chosen = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == condition)
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     rubric = scores.table.rubric
     valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in rubric.columns}

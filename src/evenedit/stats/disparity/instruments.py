@@ -18,7 +18,7 @@ from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
@@ -33,8 +33,7 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
 
     Beside it stands what the findings are made from.
     """
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == ConditionKind.BASELINE)
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(of_diagnosis(table.edits))
     for rater in table.of_kind(Kind.INSTRUMENT):
         name = table.raters[rater]
         readings = [r for r in table.readings if r.rater == name]
