@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenedit.api.results import Results
     from evenedit.api.study import Study
     from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
-    from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
+    from evenedit.core.interfaces import Case, Editor, Judge, NoImage, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
     from evenedit.instruments.measurement import Measurement
     from evenedit.instruments.pair import measure
@@ -38,6 +38,7 @@ __all__ = [
     "Judge",
     "LoadError",
     "Measurement",
+    "NoImage",
     "Prompt",
     "Question",
     "Rating",
@@ -56,7 +57,7 @@ __all__ = [
 
 _HOMES = {
     "evenedit.core.errors": ("LoadError", "EvenEditError", "Failed", "Failure"),
-    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
+    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "NoImage", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
     "evenedit.instruments.measurement": ("Measurement",),
     "evenedit.instruments.pair": ("measure",),

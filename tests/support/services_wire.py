@@ -24,7 +24,7 @@ class Services:
     def __init__(self) -> None:
         self.address = ""
         self.mode = "success"
-        """success, refusal, failed, broken, never or missing"""
+        """success, refusal, words, failed, broken, never or missing"""
         self.waits = 2
         """Looks at a job that find it queued."""
         self.errors: list[int] = []
@@ -207,6 +207,8 @@ class Handler(BaseHTTPRequestHandler):
         ident = self.begin(body["picture"][1])
         if self.services.mode == "refusal":
             self.say(400, {"error": {"code": "unsafe_request", "message": "not this"}})
+        elif self.services.mode == "words":
+            self.say(200, {"images": [], "description": "Which person do you mean?"})
         else:
             self.picture(re.fullmatch("(.*)", ident), None)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, WITHOUT_PICTURE, Edit, Outcome, Request, Status
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.operations.plan import duration
 from evenedit.operations.throughput import Throughput
@@ -65,7 +65,7 @@ class RunSnapshot:
     """Whether a run was begun and has not ended."""
     stages: tuple[RunStage, ...] = ()
     reasons: tuple[str, ...] = ()
-    """Why edits or ratings failed or were refused, with how many."""
+    """Why edits or ratings failed, were refused or answered in words, with how many."""
     cost: str = ""
     rates: tuple[InterimRate, ...] = ()
     rated_at: str = ""
@@ -134,7 +134,7 @@ class RunView:
         planned = Counter(r.editor for r in requests)
         for editor, number in planned.items():
             ended = Counter(edits[r.id].outcome for r in requests if r.editor == editor and r.id in edits)
-            done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
+            done = sum(ended[outcome] for outcome in (Outcome.EDITED, *WITHOUT_PICTURE))
             title = "null pairs" if editor == NULL_PAIR_EDITOR else f"edits by {editor}"
             yield self._stage(title, done, number, ended[Outcome.FAILED])
 
@@ -146,7 +146,7 @@ class RunView:
         outcome = {ident: edit.outcome for ident, edit in edits.items()}
         for judge in judges:
             outcomes = [[outcome.get(r.id) for r in (a.request, a.baseline) if r] for a in assigned if a.rater is judge]
-            planned = [each for each in outcomes if Outcome.REFUSED not in each]
+            planned = [each for each in outcomes if WITHOUT_PICTURE.isdisjoint(each)]
             states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
             waiting = sum(Outcome.FAILED in each for each in planned)
@@ -183,8 +183,8 @@ def under_way(study: StudyContext) -> bool:
 
 def _reasons(study: StudyContext, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:
     finished = [edits[r.id] for r in requests if r.id in edits]
-    for kind, key in ((Outcome.FAILED, "error"), (Outcome.REFUSED, "reason")):
-        why = Counter(str(e.detail.get(key) or "no reason given") for e in finished if e.outcome is kind)
+    for kind in (Outcome.FAILED, Outcome.REFUSED, Outcome.NO_IMAGE):
+        why = Counter(e.reason or "no reason given" for e in finished if e.outcome is kind)
         yield from (f"{count(n, 'edit')} {kind.value}: {reason}" for reason, n in grouped(why))
     idents = {r.id for r in requests}
     for judge in study.design.judges():

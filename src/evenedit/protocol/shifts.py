@@ -17,6 +17,8 @@ ONE_SIDED: tuple[str, ...] = (
     "soft_erasure",
     "unchanged",
     "refused",
+    "no_image",
+    "no_picture",
 )
 """Rates that cannot cancel out: each is held against the study's tolerance."""
 WANTED_OF_NOTHING: frozenset[str] = frozenset({"soft_erasure", "unchanged"})
@@ -34,6 +36,8 @@ SEVERITY: Mapping[str, float] = {
     "soft_erasure": 2.0,
     "unchanged": 2.0,
     "refused": 2.0,
+    "no_image": 2.0,
+    "no_picture": 2.0,
     "age_drift": 1.5,
     "older": 1.5,
     "younger": 1.5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import Failure
 from evenedit.core.log import log
 from evenedit.core.python_objects import KIND
-from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, WITHOUT_PICTURE, Edit, Outcome, Request, Source
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.calling import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
@@ -24,7 +25,7 @@ from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.store import Store
 
-CHARGED = frozenset({Outcome.EDITED, Outcome.REFUSED})
+CHARGED = frozenset({Outcome.EDITED, *WITHOUT_PICTURE})
 """Outcomes that a service may charge for …"""
 CHARGED_FAILURES = frozenset({Failure.TIMEOUT, Failure.STORAGE})
 """… and failures: an edit that ran out of time may have been made, and one that could not be stored was."""
@@ -45,6 +46,8 @@ class EditingStage:
         """Edits that this run has stored."""
         self._reported: set[str] = set()
         """Reasons of failed batches that were logged."""
+        self._wordy: Counter[str] = Counter()
+        """How often each edit was answered in words in this run."""
         self.leases: Leases = NoLeases()
         """Which edits are this run's, where several share the study."""
 
@@ -107,7 +110,8 @@ class EditingStage:
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
-                left = self._wait_for_other_runs(queue.held, known)
+                again = [] if self.budget.spent else [task for task in left if self._is_asked_again(task)]
+                left = self._wait_for_other_runs(queue.held, known) + again
         if done or self._ended():  # without any edit there is nothing to compare null pairs with
             self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
 
@@ -151,12 +155,19 @@ class EditingStage:
         edit = self.store.edit_of(task.request.id)
         return edit is not None and (edit[0] is not Outcome.FAILED or edit[1] != known.get(task.request.id))
 
+    def _is_asked_again(self, task: EditTask) -> bool:
+        """Return whether an edit that was answered in words is tried once more."""
+        if not 0 < self._wordy[task.request.id] <= self.file.sections.executor.no_image_retries:
+            return False
+        edit = self.store.edit_of(task.request.id)
+        return edit is not None and edit[0] is Outcome.NO_IMAGE
+
     def _claim(self, known: Mapping[str, int], task: EditTask) -> Claim:
         if not self.leases.shared:
             return Claim.THIS_RUN
         if not self.leases.claim(_key(task)):
             return Claim.HELD
-        if self._is_done(task, known):
+        if self._is_done(task, known) and not self._is_asked_again(task):
             self.leases.release([_key(task)])
             return Claim.DONE
         return Claim.THIS_RUN
@@ -194,6 +205,7 @@ class EditingStage:
             self._reported.add(why)
             log.info(f"a batch of edits failed ({why}); they were made one by one")
         self.saved += len(edits)
+        self._wordy.update(edit.request_id for edit in edits if edit.outcome is Outcome.NO_IMAGE)
 
 
 def _key(task: EditTask) -> str:

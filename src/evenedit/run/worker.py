@@ -16,7 +16,7 @@ from PIL.Image import Image
 from evenedit.core import plugins
 from evenedit.core.errors import ENDING, DamagedImageError, EvenEditError, Failed, Failure, LoadError
 from evenedit.core.images import NOTE, as_image, open_images
-from evenedit.core.interfaces import BatchEditor, Editor, Refusal
+from evenedit.core.interfaces import BatchEditor, Editor, NoImage, Output, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
 
@@ -152,10 +152,12 @@ class Worker:
         why = {"batch_failed": f"{kind}: {error}"}
         return [replace(edit, detail={**edit.detail, **why}) for edit in map(self.edit, tasks)]
 
-    def _to_edit(self, editor: Editor, request: Request, output: Image | Refusal, seconds: float) -> Edit:
+    def _to_edit(self, editor: Editor, request: Request, output: Output, seconds: float) -> Edit:
         """Return the record of an editor's output, with its picture stored."""
         if isinstance(output, Refusal):
             return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
+        if isinstance(output, NoImage):
+            return Edit(request.id, Outcome.NO_IMAGE, None, {"words": output.words}, seconds)
         detail: dict[str, Any] = {}
         if TRUTH in output.info:
             detail["truth"] = json.loads(output.info[TRUTH])["values"]
@@ -170,7 +172,7 @@ class Worker:
         return Edit(request.id, Outcome.EDITED, image, detail, seconds)
 
 
-def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Image | Refusal]:
+def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Output]:
     """Make several edits in one call; raise Failed unless there is one result for each."""
     requests = [task.request for task, _ in batch]
     outputs = editor.edit_many(
@@ -181,9 +183,9 @@ def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) ->
     return [_as_image(one) for one in outputs]
 
 
-def _as_image(output: Image | Refusal) -> Image | Refusal:
+def _as_image(output: Output) -> Output:
     """Return the editor's output as an image; raise Failed if it cannot be read."""
-    if isinstance(output, Refusal):
+    if isinstance(output, Refusal | NoImage):
         return output
     try:
         return as_image(output)

@@ -145,7 +145,9 @@ def counts(scores: Scores) -> dict[str, int]:
     review = scores.needs_review
     totals = {"edits": len(edits)}
     for outcome in Outcome:
-        totals[outcome.value] = int((edits["outcome"] == outcome).sum())
+        number = int((edits["outcome"] == outcome).sum())
+        if number or outcome is not Outcome.NO_IMAGE:
+            totals[outcome.value] = number
     totals["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
     for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
         rows = (edits["experiment"] == experiment).to_numpy()

@@ -3,7 +3,8 @@
     submit  ─▶  the picture, or a job  ─▶  poll until it is done  ─▶  the picture, by URL, base64 or as the body
 
 What counts as a refusal: the service says so by a status of a job, by a code of an error, or by a flag in the answer,
-each of which the settings (or the preset) name. Everything else that brings no picture is a failure.
+each of which the settings (or the preset) name. Words in the place that `text` names, without a picture, are the
+outcome `no_image`. Everything else that brings no picture is a failure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from PIL.Image import Image
 from evenedit.core import settings
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.hashing import digest
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.core.settings import InheritsSettings
 from evenedit.editors.api.template import LEFT_OUT, at, filled, places, used
 from evenedit.providers.calls import DeclinedError, Provider, to_image, to_png
@@ -53,6 +54,7 @@ class HttpEditor(InheritsSettings):
     """Edits by requests to a URL."""
 
     remote = True
+    added_settings = frozenset({"text"})
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class HttpEditor(InheritsSettings):
         path: str | None = None,
         upload: Mapping[str, Any] | None = None,
         picture: str = "",
+        text: str = "",
         poll: Mapping[str, Any] | None = None,
         refusal: Mapping[str, Any] | None = None,
         api_key_env: str | None = None,
@@ -87,6 +90,8 @@ class HttpEditor(InheritsSettings):
         """Pictures sent before: url, form, and name, where the answer says what the service calls them."""
         self.picture = picture
         """Where the picture is in the answer, such as images.0.url; empty: the answer is the picture."""
+        self.text = text
+        """Where the service's words are in an answer without a picture, such as choices.0.message.content."""
         self.poll = _known("poll", settings.table("poll", poll), POLL)
         """How a job is followed: url, status, done, failed, every, result, error."""
         self.refusal = _known("refusal", settings.table("refusal", refusal), REFUSAL)
@@ -125,7 +130,7 @@ class HttpEditor(InheritsSettings):
         sent = {"url": self.url, "model": self.model, "seed_sent": self.seed_sent}
         return {**sent, "workflow": digest(self._workflow)} if self._workflow else sent
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Return the edited picture, or the service's refusal with its reason."""
         if len(images) > self.max_images:
             raise EvenEditError(f"this service takes {self.max_images} image(s), but the request has {len(images)}")
@@ -137,7 +142,7 @@ class HttpEditor(InheritsSettings):
 
     # -- one edit ------------------------------------------------------------------------------------------
 
-    def _edit(self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Image | Refusal:
+    def _edit(self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Output:
         until = time.monotonic() + self.timeout
         names = [self._uploaded(client, picture) for picture in pictures] if self.upload else []
         values = places(pictures, instruction, seed, names, model=self.model)
@@ -226,7 +231,7 @@ class HttpEditor(InheritsSettings):
                     raise
             self.pause(float(self.poll.get("every", 1.0)))
 
-    def _picture(self, client: httpx.Client, answer: Any, values: Mapping[str, Any]) -> Image:
+    def _picture(self, client: httpx.Client, answer: Any, values: Mapping[str, Any]) -> Image | NoImage:
         if isinstance(answer, bytes):
             return to_image(answer)
         if "{" in self.picture:  # a URL made of what stands in the answer
@@ -235,6 +240,9 @@ class HttpEditor(InheritsSettings):
             place = at(answer, self.picture)
         if isinstance(place, list) and place:
             place = place[0]
+        words = at(answer, self.text) if self.text else None
+        if not place and isinstance(words, str) and words.strip():
+            return NoImage(words.strip())
         if not isinstance(place, str) or not place:
             raise Failed(Failure.BAD_IMAGE, f"no picture at '{self.picture}' in the answer: {_short(answer)}")
         if place.startswith("data:"):
