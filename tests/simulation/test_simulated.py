@@ -11,7 +11,7 @@ import pytest
 
 from evenedit.core.color import rgb_to_lab
 from evenedit.core.errors import EvenEditError
-from evenedit.core.interfaces import Case, Refusal
+from evenedit.core.interfaces import Case, NoImage, Refusal
 from evenedit.core.records import Status
 from evenedit.protocol import QUESTIONS, load_prompts
 from evenedit.protocol.factors import cells
