@@ -24,6 +24,7 @@ VALIDATIONS = (
     "reading_spread",
     "sealed",
     "services",
+    "submission_kills",
     "survey_kills",
 )
 NAMED = ("mutation",)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import NULL_PAIR_EDITOR, WITHOUT_PICTURE, Edit, Outcome, Request, Status
+from evenedit.core.submissions import SubmissionState
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.operations.plan import duration
 from evenedit.operations.throughput import Throughput
@@ -197,11 +198,15 @@ def cost_so_far(study: StudyContext, edits: Mapping[str, Edit] | None = None) ->
     """Describe the cost of service calls so far by the price list, and what has no price."""
     edits = study.store.edits() if edits is None else edits
     prices, usd, calls, unknown = Prices.load(), 0.0, 0, []
+    submissions = study.store.submission_states()
     for section in study.file.sections.editors:
         if not plugins.is_remote("editors", section.plugin):
             continue
-        requests = [r for r in study.store.requests().values() if r.editor == section.id and r.id in edits]
-        charged = sum(edits[r.id].outcome is not Outcome.FAILED for r in requests)
+        requests = {r.id for r in study.store.requests().values() if r.editor == section.id}
+        submitted = [state for ident, _, state in submissions if ident in requests]
+        direct = requests.difference(ident for ident, _, _ in submissions)
+        charged = sum(state is not SubmissionState.REJECTED for state in submitted)
+        charged += sum(ident in edits and edits[ident].outcome is not Outcome.FAILED for ident in direct)
         price = prices.edit(section.plugin, section.settings)
         calls += charged
         usd += charged * (price or 0.0)

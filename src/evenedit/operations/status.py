@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evenedit.cases.review_queue import ReviewQueue
 from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Outcome, Request, Status, is_simulated
+from evenedit.core.submissions import SubmissionState
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.study.context import StudyContext
@@ -81,6 +82,9 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
         yield f"null pairs: {len(null):,} of {len(null_pairs):,}"
     for kind in (Outcome.REFUSED, Outcome.NO_IMAGE, Outcome.FAILED):
         yield from _reasons(kind.value, Counter(e.reason for e in wanted if e.outcome is kind))
+    jobs = Counter(provider for _, provider, state in store.submission_states() if state is SubmissionState.ACCEPTED)
+    for provider, count in jobs.items():
+        yield f"  {count:,} jobs are under way at {provider}: the next run follows them up"
     edited = {e.request_id for e in (*wanted, *null) if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from evenedit.config.study_file import EditorSection, StudyFile
@@ -21,6 +21,7 @@ from evenedit.run.collecting import Collect
 from evenedit.run.executors.queue import Claim, EditQueue
 from evenedit.run.null_pairs import make_null_pair
 from evenedit.run.streak import FailureStreak, Stop
+from evenedit.run.submissions import SubmissionLedger
 from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.store import Store
@@ -97,16 +98,19 @@ class EditingStage:
             left = [t for t in tasks if t.request.id not in done]
             known = self.store.run_of_edits() if self.leases.shared else {}
             while left and section.id not in self.stops:
-                queue = self._queue(section, left, known, price)
+                ledger = self._ledger(section, price, run_id)
+                queue = self._queue(section, left, known, price, ledger)
                 batches = executors.edit(
                     self.file.sections.executor,
                     self._setup(section, tasks),
                     queue,
                     self.pool,
                     (self.python_editors or {}).get(section.id),
+                    ledger.of if ledger else None,
                 )
-                save = partial(self._save, run_id=run_id)
-                collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
+                save = partial(self._save, run_id=run_id, submitted=ledger is not None)
+                with ledger or nullcontext():
+                    collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
@@ -178,26 +182,34 @@ class EditingStage:
         tasks: Sequence[EditTask],
         known: Mapping[str, int],
         price: Callable[[EditorSection], float],
+        ledger: SubmissionLedger | None,
     ) -> EditQueue:
         """Return the queue of edits; those of a remote service are limited by the budget."""
         streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
             return EditQueue(tasks, streak, claim=partial(self._claim, known), batch=self._batch(section))
         each = price(section)
-        settle = partial(self._settle, each)
-        return EditQueue(
-            tasks, streak, partial(self._begin, each), partial(self._claim, known), settle, self._batch(section)
-        )
+        begin = ledger.begin if ledger else partial(self._begin, each)
+        settle = ledger.settle if ledger else partial(self._settle, each)
+        return EditQueue(tasks, streak, begin, partial(self._claim, known), settle, self._batch(section))
 
-    def _begin(self, each: float) -> bool:
+    def _ledger(
+        self, section: EditorSection, price: Callable[[EditorSection], float], run_id: int
+    ) -> SubmissionLedger | None:
+        """Return the record of what an editor submits to a service; None where it submits nothing."""
+        if section.plugin == KIND or not plugins.submits(section.plugin):
+            return None
+        return SubmissionLedger(self.store, self.budget, price(section), section.plugin, run_id)
+
+    def _begin(self, each: float, _task: EditTask) -> bool:
         return self.budget.reserve(each) is not None
 
     def _settle(self, each: float, edit: Edit) -> None:
         charged = edit.outcome in CHARGED or edit.detail.get("failure") in CHARGED_FAILURES
         self.budget.settle(Reservation(each), each if charged else 0.0)
 
-    def _save(self, edits: list[Edit], run_id: int) -> None:
-        self.store.save_edits(edits, run_id=run_id)
+    def _save(self, edits: list[Edit], run_id: int, *, submitted: bool = False) -> None:
+        self.store.save_edits(edits, run_id=run_id, submitted=submitted)
         self.leases.release(f"edit {edit.request_id}" for edit in edits)
         for why in {
             str(edit.detail["batch_failed"]) for edit in edits if "batch_failed" in edit.detail

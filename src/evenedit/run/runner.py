@@ -104,6 +104,8 @@ class Runner:
             self.editing.leases = self.rating.leases = leases
             if not leases.shared:
                 self.store.images.sweep()
+            if leases.alone:
+                self._continue_budget()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
@@ -120,6 +122,13 @@ class Runner:
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)
+
+    def _continue_budget(self) -> None:
+        """Count what a run that was killed submitted: this run continues it."""
+        calls, dollars = self.store.interrupted_submissions()
+        if calls:
+            self.budget.carry(calls, dollars)
+            log.info(f"{calls:,} submissions of the run that was interrupted count against the budget")
 
     def _state(self, leases: Leases) -> dict[str, str]:
         """Return digests of the database for the study's history; empty if other runs write to it too."""

@@ -6,8 +6,9 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -19,6 +20,7 @@ from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import BatchEditor, Editor, NoImage, Output, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
+from evenedit.core.submissions import Submission
 
 TRUTH = NOTE + "truth"
 POISONED = re.compile(
@@ -56,8 +58,15 @@ class WorkerSetup:
 class Worker:
     """Makes one edit after another with one editor."""
 
-    def __init__(self, setup: WorkerSetup, editor: Editor | None = None) -> None:
+    def __init__(
+        self,
+        setup: WorkerSetup,
+        editor: Editor | None = None,
+        submission: Callable[[str], Submission] | None = None,
+    ) -> None:
         self.setup = setup
+        self._submission = submission
+        """The record of what is sent to a service for an edit, by its id; None where nothing is recorded."""
         self.images = open_images(setup.images)
         self._editor_object = editor
         self._editor: Editor | None = None
@@ -95,8 +104,11 @@ class Worker:
         started = time.perf_counter()
         try:
             portraits = [self.images.open(sha256) for sha256 in task.images]  # its own: decoding is not thread-safe
+            make = partial(editor.edit, portraits, request.instruction, request.seed)
+            if self._submission is not None:
+                make = partial(make, submission=self._submission(request.id))
             output = retry(
-                lambda: _as_image(_named(lambda: editor.edit(portraits, request.instruction, request.seed))),
+                lambda: _as_image(_named(make)),
                 0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
