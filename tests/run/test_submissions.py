@@ -38,11 +38,13 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def study(
-    services: Services, folder: Path, kind: str = "bfl", *, max_failures: int = 5, **settings: Any
+    services: Services, folder: Path, kind: str = "bfl", *, max_failures: int = 5, url: str = "", **settings: Any
 ) -> StudyContext:
     own = {"base_url": f"{services.address}/{kind}", "model": NAMES.get(kind, ""), "every": 0.01, "attempts": 3}
     editors = [{"id": kind, "settings": own | {"timeout": 20} | settings}]
-    return open_study(folder, editors=editors, judges=[], executor={"calls": 4, "max_failures": max_failures})
+    executor = {"calls": 4, "max_failures": max_failures}
+    store = {"store": {"url": url}} if url else {}
+    return open_study(folder, editors=editors, judges=[], executor=executor, **store)
 
 
 def run(loaded: StudyContext, **limits: Any) -> tuple[RunSummary, Budget]:
@@ -217,18 +219,41 @@ def test_what_is_certain_to_repeat_stops_the_editor(services, tmp_path, kind, st
     loaded.store.close()
 
 
+def interrupted(loaded: StudyContext) -> None:
+    """Make the last runs look as a kill leaves them."""
+    with loaded.store.begin() as db:
+        db.exec_driver_sql("UPDATE runs SET finished = NULL")
+
+
 def test_a_run_that_continues_one_that_was_killed_counts_what_that_one_submitted(services, tmp_path):
-    loaded = study(services, tmp_path, timeout=2, max_failures=0)
+    loaded = study(services, tmp_path, timeout=0.5, max_failures=0)
     services.mode, services.waits = "never", 0
     run(loaded, max_calls=6)
-    with loaded.store.begin() as db:
-        db.exec_driver_sql("UPDATE runs SET finished = NULL")  # as a kill leaves it
+    interrupted(loaded)
     services.mode = "success"
     summary, budget = run(loaded, max_calls=10)
     assert budget.calls == len(services.jobs) == 10
     assert summary.edited == 10 and summary.budget_spent
     summary, budget = run(loaded)
     assert summary.complete and len(services.jobs) == EDITS and budget.calls == EDITS - 10
+    loaded.store.close()
+
+
+def test_on_postgresql_it_counts_them_only_if_no_other_run_is_at_work(services, tmp_path, postgres_url):
+    loaded, other = (
+        study(services, tmp_path / name, timeout=0.5, max_failures=0, url=postgres_url) for name in ("one", "other")
+    )
+    services.mode, services.waits = "never", 0
+    run(loaded, max_calls=6)
+    interrupted(loaded)
+    services.mode = "success"
+    with other.store.running(60):
+        summary, budget = run(loaded, max_calls=2)
+    assert (summary.edited, budget.calls, len(services.jobs)) == (8, 2, 8)
+    interrupted(loaded)
+    summary, budget = run(loaded, max_calls=10)
+    assert (summary.edited, budget.calls, len(services.jobs)) == (10, 10, 10)
+    other.store.close()
     loaded.store.close()
 
 
