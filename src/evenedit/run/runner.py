@@ -5,8 +5,8 @@ sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, i
 If the mitigation needs cases that drifted, they are chosen, edited and rated after the diagnosis is rated.
 
 Each stage does what the store does not hold yet, so a run can be stopped or killed at any moment and started again.
-The thread that runs the study is the only writer. An editor or judge that keeps failing is stopped and the others
-continue; the summary shows what is missing and why.
+The thread that runs the study is the only writer, but for submissions to services (`run/submissions.py`). An editor or
+judge that keeps failing is stopped and the others continue; the summary shows what is missing and why.
 """
 
 from __future__ import annotations
