@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenedit.api.results import Results
     from evenedit.api.study import Study
     from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
-    from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
+    from evenedit.core.interfaces import Case, Editor, Judge, NoImage, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
     from evenedit.instruments.face import Face, NoFace
     from evenedit.instruments.interface import Instrument, PairContext, Read
@@ -44,6 +44,7 @@ __all__ = [
     "LoadError",
     "Measurement",
     "NoFace",
+    "NoImage",
     "PairContext",
     "Picture",
     "Prompt",
@@ -65,7 +66,7 @@ __all__ = [
 
 _HOMES = {
     "evenedit.core.errors": ("LoadError", "EvenEditError", "Failed", "Failure"),
-    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
+    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "NoImage", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
     "evenedit.instruments.face": ("Face", "NoFace"),
     "evenedit.instruments.interface": ("Instrument", "PairContext", "Read"),

@@ -142,7 +142,7 @@ class CaseFile:
     @property
     def reason(self) -> str:
         """Why there is no picture; empty where there is one."""
-        return reason_of(self.edit)
+        return self.edit.reason
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class Casebook:
             scores,
             sources,
             {ident: edit.image for ident, edit in edits.items() if edit.image is not None},
-            {ident: reason_of(edit) for ident, edit in edits.items() if edit.image is None},
+            {ident: edit.reason for ident, edit in edits.items() if edit.image is None},
             {r.id: r.revision for r in study.design.judges()} | {g.id: g.revision for g in measurements.raters},
             measurements.version,
         )
@@ -326,8 +326,3 @@ def _place(condition: str) -> int:
 def _answer(question: Question, value: int) -> str:
     """Format an answer: the number of a scale, the word of a choice."""
     return question.labels[value - 1].replace("_", " ").lower() if question.sided == "choice" else str(value)
-
-
-def reason_of(edit: Edit) -> str:
-    """Return why an edit has no picture: the editor's reason or the error; empty where there is one."""
-    return str(edit.detail.get("reason") or edit.detail.get("error") or "")

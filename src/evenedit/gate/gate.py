@@ -34,6 +34,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.report.text.findings import numbered
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding, FindingKind, within
@@ -44,7 +45,13 @@ _FORM = re.compile(
     r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
-_MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"measured_{r}" for r in DEFAULT_RATES))
+_MORE_RATES = (
+    *OUTCOME_RATES,
+    "unchanged",
+    "another_person",
+    "not_one_person",
+    *(f"measured_{r}" for r in DEFAULT_RATES),
+)
 LEVELS: dict[str, tuple[str, ...]] = {
     "clear": CLEAR,
     "suggestive": ("suggestive",),
@@ -310,6 +317,8 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     measures = [rule.measure]
     if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in ONE_SIDED:
         measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
+    if rule.measure.name == "no_picture":
+        measures += [Measure.of(MeasureKind(m.kind), "refused") for m in measures]  # the same, without any `no_image`
     estimates: dict[str, Estimate | None] = {}
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]

@@ -16,6 +16,8 @@ PHRASES = {
     "older": "were rated older than the source",
     "younger": "were rated younger than the source",
     "refused": "were refused by the editor",
+    "no_image": "were answered in words, without a picture",
+    "no_picture": "were refused or answered in words, without a picture",
     "unchanged": "were returned unchanged",
     "measured_skin_lighter": "measured lighter in skin than the source",
     "measured_skin_darker": "measured darker in skin than the source",
@@ -28,6 +30,10 @@ PHRASES = {
     "not_one_person": "came back without exactly one person in them",
 }
 """By rate, what the edits have in common that it counts."""
+NOUNS = {"no_image": "answers in words", "no_picture": "missing pictures"}
+"""By rate, what it counts, where its name does not say it."""
+UNEDITED = {"refused": "refused", "no_image": "answered in words", "failed": "failed"}
+"""By outcome, how an edit without a picture ended."""
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"

@@ -5,8 +5,8 @@ sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, i
 If the mitigation needs cases that drifted, they are chosen, edited and rated after the diagnosis is rated.
 
 Each stage does what the store does not hold yet, so a run can be stopped or killed at any moment and started again.
-The thread that runs the study is the only writer. An editor or judge that keeps failing is stopped and the others
-continue; the summary shows what is missing and why.
+The thread that runs the study is the only writer, but for submissions to services (`run/submissions.py`). An editor or
+judge that keeps failing is stopped and the others continue; the summary shows what is missing and why.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ class Runner:
             self.editing.leases = self.rating.leases = leases
             if not leases.shared:
                 self.store.images.sweep()
+            if leases.alone:
+                self._continue_budget()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
@@ -126,6 +128,13 @@ class Runner:
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)
+
+    def _continue_budget(self) -> None:
+        """Count what a run that was killed submitted: this run continues it."""
+        calls, dollars = self.store.interrupted_submissions()
+        if calls:
+            self.budget.carry(calls, dollars)
+            log.info(f"{calls:,} submissions of the run that was interrupted count against the budget")
 
     def _state(self, leases: Leases) -> dict[str, str]:
         """Return digests of the database for the study's history; empty if other runs write to it too."""

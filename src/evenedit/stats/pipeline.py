@@ -140,7 +140,8 @@ def corrected_estimates(
     """Return only what people's ratings make of the judges' estimates; empty without people."""
     if not table.of_kind(Kind.HUMAN):
         return ()
-    judged, parts = combine(table, judges_only(rules.ensemble), rules.missing), AnalysisParts(table.factors)
+    judged = combine(table, judges_only(rules.ensemble), rules.missing)
+    parts = AnalysisParts(table.factors, table.rubric)
     values = answers(judged, rules)
     _add_panels(parts, judged, values, rules)
     return people_tests(judged, values, rules, inclusion, parts.estimates, parts.contrasts).rows
@@ -164,7 +165,9 @@ def counts(scores: Scores) -> dict[str, int]:
     review = scores.needs_review
     totals = {"edits": len(edits)}
     for outcome in Outcome:
-        totals[outcome.value] = int((edits["outcome"] == outcome).sum())
+        number = int((edits["outcome"] == outcome).sum())
+        if number or outcome is not Outcome.NO_IMAGE:
+            totals[outcome.value] = number
     totals["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
     for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
         rows = (edits["experiment"] == experiment).to_numpy()

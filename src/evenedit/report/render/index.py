@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from evenedit.core.records import ConditionKind, Estimate, Prompt, language_of
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import load_prompts
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, ReadingWords, Results
@@ -34,6 +35,8 @@ RATES: dict[str, str] = {
     "older": "Rated older",
     "younger": "Rated younger",
     "refused": "Refused",
+    "no_image": "Answered in words",
+    "no_picture": "No picture",
 }
 """The rates of edits of one portrait, in the order of the tables."""
 
@@ -323,7 +326,7 @@ class Index:
         answers = [c.scored for c in self.results.coverage if c.rater in self.judges]
         if answers:
             return any(answers)
-        return any(e.n for e in self.results.estimates if Measure(e.measure).name != "refused")
+        return any(e.n for e in self.results.estimates if Measure(e.measure).name not in OUTCOME_RATES)
 
     @cached_property
     def readings(self) -> dict[str, ReadingWords]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.report.figures.specification_curve import clearest, sentence
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name
 from evenedit.report.render.index import (
@@ -24,7 +25,7 @@ from evenedit.report.render.table import Number, Range, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, has_people
 from evenedit.report.tables.instruments import readings_of
 from evenedit.results.results import Coverage, Results
-from evenedit.results.words import PHRASES, count, points
+from evenedit.results.words import PHRASES, UNEDITED, count, points
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -111,7 +112,7 @@ def _overall(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if "edits" in counts:
         text = f"{count(counts['edits'], 'edit')} {'was' if counts['edits'] == 1 else 'were'} asked for"
-        ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
+        ends = [f"{counts[k]:,} {how}" for k, how in UNEDITED.items() if counts.get(k)]
         text += f", of which {listed(ends)}." if ends else "; none was refused and none failed."
         if counts.get("needs_review"):
             unsure = count(counts["needs_review"], "diagnosis edit")
@@ -206,9 +207,10 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
             yield Sentence(
                 f"Of {n.formatted} edits with a score ({missing.formatted} without), {shares}.", "observed", editor
             )
-    refused = index.find(Measure.rate("refused"), editor)
-    if refused is not None and refused.value:
-        yield Sentence(f"{_ci(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
+    for rate in OUTCOME_RATES:
+        e = index.find(Measure.rate(rate), editor)
+        if e is not None and e.value:
+            yield Sentence(f"{_ci(e)} of {e.n:,} requests {PHRASES[rate]}.", "observed", editor)
 
 
 def _measured(index: Index, editor: str) -> Iterator[Sentence]:

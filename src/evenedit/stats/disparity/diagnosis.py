@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenedit.core.records import Experiment, Outcome
+from evenedit.core.records import WITHOUT_PICTURE, Experiment, Outcome
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import (
@@ -46,10 +47,9 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
                 value = scores.values[rows, at].astype(np.int64)
                 add_one_sided_shifts(ledger, column, value, applies[:, at], unasked, rules.rates, rubric)
     outcome = edits["outcome"].to_numpy(dtype=str)
-    ledger.add(
-        RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),
-        outcome_is(outcome, Outcome.REFUSED),
-        outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
-        np.ones(len(rows), dtype=np.int64),
-    )
+    answered, requested = outcome_is(outcome, Outcome.EDITED, *WITHOUT_PICTURE), np.ones(len(rows), dtype=np.int64)
+    for rate, counted in OUTCOME_RATES.items():
+        if rate == "refused" or (outcome == Outcome.NO_IMAGE).any():
+            measure = RatioMeasure(Measure.rate(rate), rate, "answered", "requested")
+            ledger.add(measure, outcome_is(outcome, *counted), answered, requested)
     return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)
