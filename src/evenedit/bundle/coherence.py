@@ -21,13 +21,16 @@ from evenedit.bundle.evidence import Evidence
 from evenedit.bundle.evidence_files import request_row
 from evenedit.bundle.scoring import PLAN, plan_adherence
 from evenedit.bundle.study_facts import bared
+from evenedit.config.check import factors_of
+from evenedit.config.questions import study_rubric
 from evenedit.config.sections import Sections
 from evenedit.config.study_file import StudyFile
 from evenedit.core.hashing import digest
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.core.version import __version__
 from evenedit.protocol import PromptSet
-from evenedit.protocol.rubric import SHIPPED, shipped_rubric
+from evenedit.protocol.questions import read_rows
+from evenedit.protocol.rubric import SHIPPED, Rubric, shipped_rubric
 from evenedit.ratings.ratings_file import FILE as RATINGS
 from evenedit.ratings.ratings_file import read_frame, write_ratings
 from evenedit.results.results import Results
@@ -58,10 +61,20 @@ def stated_sections(bundle: SealedZip, changed: Mapping[str, Mapping[str, Any]] 
     return Sections.model_validate(body)
 
 
-def stated_rules(sections: Sections) -> AnalysisRules:
-    """Return the rules of the tables of a study file."""
+def stated_rules(sections: Sections, rubric: Rubric) -> AnalysisRules:
+    """Return the rules of the tables of a study file with this rubric."""
     prompts = PromptSet("none", ())
-    return analysis_rules(StudyFile(Path(), sections, prompts, prompts))
+    return analysis_rules(StudyFile(Path(), sections, prompts, prompts, rubric))
+
+
+def _other_questions(sections: Sections, rubric: Rubric) -> bool:
+    """Return whether study.toml states other questions; those of instruments come from their plug-ins."""
+    stated = {row.id: row for row in read_rows(sections.questions, "questions")[0]}
+    known = {spec.id: spec.row for spec in rubric.specs if spec.row.answered_by != ("instruments",)}
+    if (sections.study.rubric or sections.study.preset) not in SHIPPED:  # its file is no part of a bundle
+        return any(known.get(ident) != row for ident, row in stated.items())
+    specs = study_rubric(sections, factors_of(sections), Path(), frozenset())[0].specs
+    return known != {spec.id: spec.row for spec in specs if spec.row.answered_by != ("instruments",)}
 
 
 def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
@@ -71,7 +84,9 @@ def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
     except (ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError):
         yield "study.toml is not a study file"
         return
-    if stated_rules(sections) != evidence.record.rules:
+    if _other_questions(sections, evidence.rubric):
+        yield "study.json: its questions differ from study.toml"
+    if stated_rules(sections, evidence.rubric) != evidence.record.rules:
         yield "study.json: its rules differ from study.toml"
     yield from _reworded(evidence)
     yield from (
@@ -120,7 +135,8 @@ def contradicting_files(bundle: SealedZip, evidence: Evidence, results: Results)
         yield from (
             name for name, content in expected_files.items() if name in bundle.names and bundle.read(name) != content
         )
-        known = [question for name in SHIPPED for question in shipped_rubric(name).questions.values()]
+        known = [spec.asked for spec in evidence.rubric.specs] + [*evidence.rubric.questions.values()]
+        known += [question for name in SHIPPED for question in shipped_rubric(name).questions.values()]
         unknown = (question for question in evidence.record.materials.questions if question not in known)
         yield from (f"study.json (the words of {question.id})" for question in unknown)
 

@@ -12,15 +12,14 @@ import sqlalchemy as sa
 from evenedit.bundle.evidence import Evidence, GivenAnswer, RawReply
 from evenedit.core.records import Kind, Request, Status, is_simulated
 from evenedit.interchange.export import StudyRecord
+from evenedit.judges.raters import Call, JudgeRater
+from evenedit.protocol import default_rubric
 from evenedit.ratings.reviews import PREFIX, Reviews
-from evenedit.ratings.sources import StoredRater
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable
+from evenedit.ratings.sources import StoredRater, picture_id
+from evenedit.ratings.table import NOT_ASKED, RatingTable
 from evenedit.storage import schema
 from evenedit.study.analysis import SURVEY
 from evenedit.study.context import StudyContext
-
-ORDERS = ("", "ab", "ba")
-"""The orders in which a judge was asked: about one output, or about two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +73,14 @@ def collect_evidence(study: StudyContext, *, people: bool = True) -> Evidence:
 def _replies(study: StudyContext, requests: list[Request]) -> Iterator[RawReply]:
     """Yield the replies under the current revision of each judge and instrument, in the order of the requests."""
     instruments = study.design.instruments(study.store.sources())
-    position = {request.id: at for at, request in enumerate(requests)}
+    pictures = [picture_id(source.image) for source in study.store.sources().values()]
+    position = {ident: at for at, ident in enumerate([*(r.id for r in requests), *dict.fromkeys(pictures)])}
     raters: list[StoredRater] = [*study.design.judges(), *instruments.raters]
     for rater in raters:
-        for order in ORDERS:
-            revision = f"{rater.revision}-{order}" if order else rater.revision
-            calls = {c.request_id: c for c in study.store.calls(rater.id, revision)}
+        calls_of = list(Call) if isinstance(rater, JudgeRater) else [Call.MAIN]
+        for call in calls_of:
+            revision = rater.revision_of(call) if isinstance(rater, JudgeRater) else rater.revision
+            made = {c.request_id: c for c in study.store.calls(rater.id, revision)}
             values: dict[str, dict[str, int | None]] = {}
             confidence: dict[str, dict[str, float]] = {}
             for rating in study.store.ratings(rater.id, revision):
@@ -88,12 +89,12 @@ def _replies(study: StudyContext, requests: list[Request]) -> Iterator[RawReply]
                     confidence.setdefault(rating.request_id, {})[rating.question_id] = rating.confidence
             rows = [row for row in _rows(study, rater.id, revision) if row.request_id in position]
             for row in sorted(rows, key=lambda row: position[row.request_id]):
-                call = calls.get(row.request_id)
+                known = made.get(row.request_id)
                 yield RawReply(
                     request_id=row.request_id,
                     rater=rater.id,
                     revision=revision,
-                    order=order,
+                    order="" if call is Call.MAIN else call.value,
                     kind=Kind(row.kind),
                     status=Status(row.status),
                     reason=row.reason,
@@ -101,8 +102,8 @@ def _replies(study: StudyContext, requests: list[Request]) -> Iterator[RawReply]
                     values=_ordered(values.get(row.request_id, {})),
                     confidence=_ordered(confidence.get(row.request_id, {})),
                     run=row.run_id,
-                    model=call.model if call else "",
-                    obtained=call.obtained if call else "",
+                    model=known.model if known else "",
+                    obtained=known.obtained if known else "",
                 )
 
 
@@ -114,8 +115,8 @@ def _rows(study: StudyContext, rater: str, revision: str) -> list[Any]:
 
 
 def _ordered(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers in the rubric's order, whatever order the database has them in."""
-    known = {q: values[q] for q in QUESTION_IDS if q in values}
+    """Answers in one order, whatever order the database has them in: the shipped questions first."""
+    known = {q: values[q] for q in default_rubric().columns if q in values}
     return known | {q: value for q, value in sorted(values.items()) if q not in known}
 
 
@@ -125,7 +126,7 @@ def _people(table: RatingTable) -> Iterator[tuple[str, list[GivenAnswer]]]:
     for at in table.of_kind(Kind.HUMAN):
         rows, questions = np.nonzero(table.values[at])
         answers = [
-            GivenAnswer(idents[row], QUESTION_IDS[q], int(table.values[at, row, q]))
+            GivenAnswer(idents[row], table.rubric.columns[q], int(table.values[at, row, q]))
             for row, q in zip(rows.tolist(), questions.tolist(), strict=True)
         ]
         answered = {one.request_id for one in answers}

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
+from evenedit.design.assignments import is_seen
 from evenedit.interchange.export import StudyRecord
 from evenedit.judges.parsing import parse
+from evenedit.judges.raters import Call
 from evenedit.protocol import Rubric, questions_for
 from evenedit.protocol.rubric import IDENTITY, STATUS, preferred
 from evenedit.ratings.build import build_table, edit_frame
-from evenedit.ratings.sources import PREFERENCE, RatingSource
+from evenedit.ratings.sources import PREFERENCE, RatingSource, seen_ratings
 from evenedit.ratings.table import RatingTable, Reading
 
 CUT_OFF = "the answer was cut off"
@@ -32,7 +34,7 @@ class RawReply:
     rater: str
     revision: str
     order: str
-    """Empty; "ab" or "ba" where two outputs were compared in this order."""
+    """Which of the rater's calls it answers; empty for the main call."""
     kind: Kind
     status: Status
     reason: str
@@ -98,7 +100,7 @@ class Evidence:
             readings=self.readings,
             reviewers=int(self.record.rules.ensemble.get("reviewers", 1)),
             asks={prompt.id: prompt.asks for prompt in self.record.prompts},
-            rubric=Rubric.from_tables(self.record.rubric),
+            rubric=self.rubric,
         )
 
     def check_replies(self) -> ReplyCheck:
@@ -121,20 +123,47 @@ class Evidence:
         )
 
     @cached_property
-    def _prompts(self) -> dict[str, tuple[Question, ...]]:
-        """The questions of each request."""
-        prompts = {prompt.id: prompt for prompt in self.record.prompts}
+    def rubric(self) -> Rubric:
+        """The questions that raters were asked."""
+        return Rubric.from_tables(self.record.rubric)
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """By request, its source's picture, where judges say how the people in single pictures are seen."""
+        seen = [r for r in self.requests if is_seen(r)] if self.rubric.seen else []
+        return {r.id: self.sources[r.source_ids[0]].image for r in seen}
+
+    @cached_property
+    def _by_request(self) -> dict[str, Request]:
+        return {r.id: r for r in self.requests}
+
+    @cached_property
+    def _optional(self) -> tuple[bool, bool]:
+        """Return whether the question on status was asked, and whether a question may be left open."""
         status = any(STATUS in reply.values for reply in self.replies)
-        may_leave_open = any(None in reply.values.values() for reply in self.replies)
-        asks = {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
-        return {r: tuple(replace(q, cannot_tell=may_leave_open) for q in questions) for r, questions in asks.items()}
+        return status, any(None in reply.values.values() for reply in self.replies)
+
+    def _asked(self, reply: RawReply) -> tuple[Question, ...]:
+        """Return the questions that a reply answers."""
+        if reply.order in (Call.BASELINE_FIRST, Call.BASELINE_LAST):
+            return (self.rubric.identity or IDENTITY,)
+        if reply.order in (Call.SEE, Call.AGAIN):
+            return self.rubric.seen
+        request = self._by_request.get(reply.request_id)
+        if request is None:
+            return ()
+        prompt = next(p for p in self.record.prompts if p.id == request.prompt_id)
+        labels = self.sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else None
+        status, may_leave_open = self._optional
+        call = reply.order or Call.MAIN.value
+        asked = questions_for(request.experiment, prompt, self.rubric, status=status, labels=labels, call=call)
+        return tuple(q if q.sided == "set" else replace(q, cannot_tell=may_leave_open) for q in asked)
 
     def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
         """Return the answers in a raw reply; None if it cannot be parsed."""
         if reply.kind is not Kind.VLM or not reply.raw:
             return None
-        questions = (IDENTITY,) if reply.order else self._prompts.get(reply.request_id, ())
-        parsed = parse(reply.raw, questions)
+        parsed = parse(reply.raw, self._asked(reply))
         return parsed.values if parsed.status is Status.SCORED else None
 
     def answers(self, reply: RawReply) -> Mapping[str, int | None]:
@@ -174,19 +203,25 @@ class BundledRater:
 
     def ratings(self) -> Iterator[Rating]:
         """Yield all answers, the status of calls without an answer, and the judge's preference for each pair."""
-        preferences: dict[str, dict[str, int | None]] = {"ab": {}, "ba": {}}
+        preferences: dict[str, dict[str, int | None]] = {Call.BASELINE_FIRST: {}, Call.BASELINE_LAST: {}}
+        seen: dict[tuple[str, str], list[Rating]] = {}
         for reply in self.replies:
             answers = self.evidence.answers(reply)
-            if reply.order:
+            ratings = [
+                Rating(reply.request_id, q, self.name, self.kind, reply.status, value, "", reply.confidence.get(q))
+                for q, value in answers.items()
+            ]
+            if reply.order in preferences:
                 preferences[reply.order][reply.request_id] = answers.get(IDENTITY.id)
-                continue
-            if not answers:
-                yield Rating(reply.request_id, "", self.name, self.kind, reply.status)
-            for question, value in answers.items():
-                sure = reply.confidence.get(question)
-                yield Rating(reply.request_id, question, self.name, self.kind, reply.status, value, "", sure)
-        for ident in preferences["ab"].keys() & preferences["ba"].keys():
-            choice = preferred(preferences["ab"][ident], preferences["ba"][ident])
+            elif reply.order in (Call.SEE, Call.AGAIN):
+                seen[reply.order, reply.request_id] = ratings
+            else:
+                yield from ratings
+                if not answers and not reply.order:
+                    yield Rating(reply.request_id, "", self.name, self.kind, reply.status)
+        yield from seen_ratings(seen, self.evidence.pictures)
+        for ident in preferences[Call.BASELINE_FIRST].keys() & preferences[Call.BASELINE_LAST].keys():
+            choice = preferred(*(preferences[call][ident] for call in (Call.BASELINE_FIRST, Call.BASELINE_LAST)))
             if choice is not None:
                 yield Rating(ident, PREFERENCE, self.name, self.kind, Status.SCORED, choice)
 

@@ -16,7 +16,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Request
 from evenedit.core.version import __version__
 from evenedit.judges.parsing import evidence_of
-from evenedit.protocol.rubric import QUESTIONS
+from evenedit.judges.raters import Call
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
 from evenedit.report.render.index import level_name
@@ -238,7 +238,7 @@ def _cases(evidence: Evidence, pictures: set[str]) -> Iterator[CasePage]:
             instruction=request.instruction,
             pictures=[(f"../report/pictures/{n[:NAME]}.webp", a, c) for n, a, c in images if n[:NAME] in pictures],
             facts=list(_facts(evidence, request, edit.outcome, edit.image or "")),
-            replies=[_reply(evidence, reply) for reply in by_request.get(request.id, [])],
+            replies=[_reply(evidence, reply) for reply in by_request.get(request.id, []) if reply.order not in SEEN],
             before=requests[at - 1].id if at else "",
             after=requests[at + 1].id if at + 1 < len(requests) else "",
         )
@@ -257,12 +257,16 @@ def _facts(evidence: Evidence, request: Request, outcome: str, image: str) -> It
         yield "SHA-256 of the output", image
 
 
+SEEN = (Call.SEE, Call.AGAIN)
+"""How a person is seen is shown in counts, never of one person."""
+
+
 def _reply(evidence: Evidence, reply: RawReply) -> dict[str, str]:
     """Return a rater's answers about a case in one line, and the raw reply."""
-    titles = {ident: question.title for ident, question in QUESTIONS.items()}
-    answers = [f"{titles.get(q, q)} {v}" for q, v in evidence.answers(reply).items() if v is not None]
+    title = evidence.rubric.title
+    answers = [f"{title(q)} {v}" for q, v in evidence.answers(reply).items() if v is not None]
     words, _ = evidence_of(reply.raw) if reply.kind is Kind.VLM and not reply.order else ("", {})
-    order = f" (two outputs, order {reply.order})" if reply.order else ""
+    order = f" (two outputs, order {reply.order})" if reply.order in (Call.BASELINE_FIRST, Call.BASELINE_LAST) else ""
     answer = ", ".join(answers) or f"{reply.status}{f': {reply.reason}' if reply.reason else ''}"
     return {"rater": reply.rater + order, "said": f"{answer}. {words}".strip(), "raw": reply.raw}
 

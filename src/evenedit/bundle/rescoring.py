@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from evenedit.bundle.archive import SealedZip, open_bundle
 from evenedit.bundle.coherence import contradicting_files, stated_rules, stated_sections
-from evenedit.bundle.evidence import ReplyCheck
+from evenedit.bundle.evidence import Evidence, ReplyCheck
 from evenedit.bundle.evidence_files import read_evidence
 from evenedit.bundle.scoring import plan_adherence, score
 from evenedit.config.sections import Sections
@@ -61,7 +61,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     evidence = read_evidence(bundle)
     stated = bundle.read(RESULTS)
     body = json.loads(stated)
-    chosen = other_rules(bundle, rules) if rules else evidence.record.rules
+    chosen = other_rules(bundle, rules, evidence) if rules else evidence.record.rules
     adherence = plan_adherence(bundle)
     if adherence is not None and rules:
         others = PlanChange("rules of this scoring", "those of the study", f"others: {Path(rules).name}")
@@ -87,7 +87,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     return outcome
 
 
-def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
+def other_rules(bundle: SealedZip, rules: str, evidence: Evidence) -> AnalysisRules:
     """Return the rules of a preset, or the bundle's rules with the tables of a file."""
     file = Path(rules)
     if rules in PRESETS and not file.is_file():  # a folder of that name is no file of rules
@@ -102,7 +102,7 @@ def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     if foreign := [name for name in changed if name not in RULES]:
         raise EvenEditError(f"{rules}: [{foreign[0]}] is not a table of rules; these are {', '.join(RULES)}")
     try:
-        return stated_rules(stated_sections(bundle, changed))
+        return stated_rules(stated_sections(bundle, changed), evidence.rubric)
     except ValidationError as error:
         raise EvenEditError(*(f"{rules}: {line}" for line in explain(error, Sections))) from None
 

@@ -74,7 +74,7 @@ class StudyRecord:
     def of(cls, study: StudyContext, table: RatingTable) -> StudyRecord:
         """Build the record of a study."""
         file = study.file
-        rules = analysis_rules(file)
+        rules = analysis_rules(file, table.rubric)
         prompts = {prompt.id: prompt for prompt in (FLOOR, *file.wino, *file.prompts)}
         return cls(
             title=file.sections.study.title,
@@ -87,7 +87,7 @@ class StudyRecord:
             counts=study_counts(study),
             planted=tuple(effect._asdict() for effect in known_effects(study)),
             materials=collect_materials(study, combine(table, rules.ensemble, rules.missing)),
-            rubric=tuple(file.rubric.to_tables()),
+            rubric=tuple(table.rubric.to_tables()),
         )
 
     def to_json(self) -> str:

@@ -58,6 +58,23 @@ class StoredRater(Protocol):
         ...
 
 
+def seen_ratings(readings: Mapping[tuple[str, str], Sequence[Rating]], pictures: Mapping[str, str]) -> Iterator[Rating]:
+    """Yield how people are seen, by edit: in its source, in the mirrored source, and in its output.
+
+    `readings` are those of single pictures by call and subject; `pictures` the source's picture of each request.
+    """
+    for request_id, sha256 in pictures.items():
+        source = picture_id(sha256)
+        for name, key in (
+            ("before", (Call.SEE, source)),
+            ("again", (Call.AGAIN, source)),
+            ("after", (Call.SEE, request_id)),
+        ):
+            for rating in readings.get(key, ()):
+                column = f"{rating.question_id.removesuffix(SEEN)}_{name}"
+                yield replace(rating, request_id=request_id, question_id=column)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRatings:
     """What one judge or instrument answered, from the study's database."""
@@ -101,20 +118,11 @@ class StoredRatings:
 
     def _seen(self, judge: JudgeRater) -> Iterator[Rating]:
         """Yield how people are seen, by edit: in its source, in the mirrored source, and in its output."""
-        readings: dict[tuple[Call, str], list[Rating]] = {}
+        readings: dict[tuple[str, str], list[Rating]] = {}
         for call in (Call.SEE, Call.AGAIN):
             for rating in self.store.ratings(judge.id, judge.revision_of(call)):
                 readings.setdefault((call, rating.request_id), []).append(rating)
-        for request_id, sha256 in self.pictures.items():
-            source = picture_id(sha256)
-            for name, key in (
-                ("before", (Call.SEE, source)),
-                ("again", (Call.AGAIN, source)),
-                ("after", (Call.SEE, request_id)),
-            ):
-                for rating in readings.get(key, ()):
-                    column = f"{rating.question_id.removesuffix(SEEN)}_{name}"
-                    yield replace(rating, request_id=request_id, question_id=column)
+        yield from seen_ratings(readings, self.pictures)
 
     def _preferences(self, judge: JudgeRater) -> Mapping[str, int]:
         """Combine the answers in both orders, by mitigated request."""

@@ -12,6 +12,7 @@ from evenedit.core.parallel import PARALLEL_THRESHOLD, SEQUENTIAL, SecondProcess
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Outcome, Status
 from evenedit.curation.portraits import MANIFEST
+from evenedit.protocol import Rubric
 from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
@@ -29,8 +30,8 @@ SURVEY = "survey"
 """The sample of cases that were drawn for people."""
 
 
-def analysis_rules(file: StudyFile) -> AnalysisRules:
-    """Return the rules by which a study combines and counts its ratings."""
+def analysis_rules(file: StudyFile, rubric: Rubric | None = None) -> AnalysisRules:
+    """Return the rules by which a study combines and counts its ratings; `rubric` may have further rates."""
     ensemble, statistics = file.sections.ensemble, file.sections.statistics
     return AnalysisRules(
         preset=file.sections.study.preset,
@@ -43,7 +44,7 @@ def analysis_rules(file: StudyFile) -> AnalysisRules:
         },
         missing=file.missing,
         aging_in_age_axis=file.published,
-        rates=file.rates,
+        rates={**(rubric.rates if rubric else {}), **file.rates},
         draws=statistics.draws,
         permutations=statistics.permutations,
         seed=statistics.seed,
@@ -58,7 +59,7 @@ def analysis_rules(file: StudyFile) -> AnalysisRules:
 def compute_results(study: StudyContext, table: RatingTable, second: SecondProcess = SEQUENTIAL) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     _require_edits(study, table)
-    file, rules, runs = study.file, analysis_rules(study.file), study.store.runs()
+    file, rules, runs = study.file, analysis_rules(study.file, table.rubric), study.store.runs()
     facts = StudyFacts(
         provenance=provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs)),
         title=file.sections.study.title,

@@ -117,6 +117,8 @@ def current_plan(study: StudyContext) -> dict[str, Any]:
         "rubric": digest([[q.id, q.text, list(q.labels)] for q in QUESTIONS.values()]),
         "judge_prompt": prompt_hash(),
     }
+    if tables := file.rubric.to_tables():  # of the shipped default, `rubric` names the words
+        plan["questions"] = tables
     plain: dict[str, Any] = json.loads(json.dumps(plan))
     return plain
 
@@ -127,6 +129,9 @@ def frozen_tables(sections: Sections) -> dict[str, Any]:
     diagnosis = body["experiments"]["diagnosis"]
     if diagnosis and diagnosis["null_pairs"] is None:  # earlier seals have no such key
         del diagnosis["null_pairs"]
+    later = [key for key in ("without", "direction") if not body["study"][key]]
+    later += [] if sections.study.direction else ["direction_shows"]
+    body["study"] = {key: value for key, value in body["study"].items() if key not in later}  # earlier seals lack them
     survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
     return {**body, "survey": survey}
 
