@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
 from evenedit.protocol import QUESTIONS, Rate
-from evenedit.protocol.drift import meets_rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import aging_prompts, combine
@@ -107,7 +106,7 @@ def _panel(table: RatingTable, rows: NDArray[np.intp], scores: NDArray[np.int64]
         valid = (value > 0).astype(np.int64)
         for cut in defensible(rate):
             measure = RatioMeasure(_name(cut), f"met.{_name(cut)}", f"n.{rate.question}", "asked")
-            ledger.add(measure, meets_rate(value, cut).astype(np.int64), valid, np.ones_like(valid))
+            ledger.add(measure, cut.met(value).astype(np.int64), valid, np.ones_like(valid))
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
 
 

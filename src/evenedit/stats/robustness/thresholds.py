@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS, Rate
-from evenedit.protocol.drift import meets_rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
@@ -57,7 +56,7 @@ def _rows(
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
             for cut in thresholds(rate):
-                met = meets_rate(np.arange(top + 1), cut)
+                met = cut.met(np.arange(top + 1))
                 total, count = counts[:, met].sum(axis=1), counts[:, 1:].sum(axis=1)
                 shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
                 yield Sensitivity(
