@@ -22,6 +22,8 @@ class MeasureKind(StrEnum):
     """A group's rate minus the rate of everybody else."""
     SHIFT = "shift"
     """Of a two-sided question, the share above no change minus the share below: lighter minus darker."""
+    SHARE = "share"
+    """The share of an option among the answers to a choice: `share.headscarf[removed]`."""
 
 
 class Measure(str):
@@ -69,6 +71,11 @@ class Measure(str):
         """Return the share on one side of no change minus the share on the other."""
         return cls.of(MeasureKind.SHIFT, name)
 
+    @classmethod
+    def share(cls, question: str, code: str) -> Measure:
+        """Return the share of an option among the answers to a choice."""
+        return cls.of(MeasureKind.SHARE, f"{question}[{code}]")
+
     @property
     def kind(self) -> str:
         """The part before the first dot."""
@@ -78,6 +85,12 @@ class Measure(str):
     def name(self) -> str:
         """The part after the first dot: a question, a rate or a reading."""
         return self.partition(".")[2]
+
+    @property
+    def option(self) -> tuple[str, str]:
+        """Of a share, the question and the option: `share.headscarf[removed]` is about headscarf and removed."""
+        question, _, code = self.name.partition("[")
+        return question, code.removesuffix("]")
 
     def to(self, kind: MeasureKind) -> Measure:
         """Return the measure of another kind for the same question or rate."""

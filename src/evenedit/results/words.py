@@ -4,38 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
 
-PHRASES = {
-    "edit_success": "had the requested edit applied",
-    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
-    "skin_lighter": "were rated lighter in skin tone than the source",
-    "skin_darker": "were rated darker in skin tone than the source",
-    "race_change": "were rated as changed in apparent race",
-    "gender_change": "were rated as changed in apparent gender",
-    "older": "were rated older than the source",
-    "younger": "were rated younger than the source",
-    "refused": "were refused by the editor",
-    "unchanged": "were returned unchanged",
-    "measured_skin_lighter": "measured lighter in skin than the source",
-    "measured_skin_darker": "measured darker in skin than the source",
-    "another_person": "show a face as far from its source as another person's of the same label",
-    "measured_older": "show a face that a model reads 5 years or more older than in the source",
-    "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
-    "much_older": "show a face that a model reads 15 years or more older than in the source",
-    "much_younger": "show a face that a model reads 15 years or more younger than in the source",
-    "measured_gender_change": "show a face whose gender presentation a model reads as changed",
-    "not_one_person": "came back without exactly one person in them",
-}
-"""By rate, what the edits have in common that it counts."""
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"
 
 
-def phrase(rate: str) -> str:
+def phrase(rate: str, rubric: Rubric | None = None) -> str:
     """Return what the edits that a rate counts have in common: "were rated older than the source"."""
-    return PHRASES.get(rate, f"met {rate.replace('_', ' ')}")
+    return (rubric or default_rubric()).phrase(rate)
 
 
 def listed(words: Sequence[str]) -> str:
