@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.index import Index
 from evenedit.report.render.table import DASH
 from evenedit.results.words import count
 
@@ -33,9 +33,7 @@ def study_facts(index: Index) -> list[tuple[str, str]]:
         ("Instruments", ", ".join(index.instruments)),
         (
             "Rates",
-            ", ".join(f"{display_name(r).lower()} {rule}" for r, rule in index.thresholds.items())
-            if index.rated
-            else "",
+            ", ".join(f"{index.name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
         ),
     ]
     return [(term, text) for term, text in facts if text]

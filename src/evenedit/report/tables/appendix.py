@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
-from evenedit.report.render.index import Index, Label, display_name, listed
+from evenedit.report.render.index import Index, Label, listed
 from evenedit.report.render.table import DASH, Cell, Column, Table, format_number, table_of, text
 from evenedit.results.materials import JudgedCase
 
@@ -152,7 +152,7 @@ def experiments(index: Index) -> Table | None:
     ]
     before = f"edits.{Experiment.DIAGNOSIS}."
     rows += [
-        (Experiment.DIAGNOSIS, Label(condition, display_name(condition)), *IN_LANGUAGE, counts[before + condition])
+        (Experiment.DIAGNOSIS, Label(condition, index.name(condition)), *IN_LANGUAGE, counts[before + condition])
         for condition in (c.removeprefix(before) for c in counts if c.startswith(before))
         if language_of(condition)
     ]
@@ -349,7 +349,7 @@ def _case_rows(index: Index, case: JudgedCase) -> Iterator[tuple[Cell, ...]]:
     names = {p.id: p.name for p in index.results.materials.prompts}
     label = f"{case.prompt} {names.get(case.prompt, '')}".strip()
     for words in case.words:
-        scores = ", ".join(f"{display_name(q).lower()} {value}" for q, value in words.scores.items())
+        scores = ", ".join(f"{index.name(q).lower()} {value}" for q, value in words.scores.items())
         wrote = [words.evidence, *(f"{key.replace('_', ' ')}: {seen}" for key, seen in words.observations.items())]
         yield (
             written(case.editor),

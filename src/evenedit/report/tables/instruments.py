@@ -7,19 +7,13 @@ from functools import partial
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import MEASURED, POOLED, Index, display_name
+from evenedit.protocol.rubric import order_of_readings
+from evenedit.protocol.rubric import readings as known_readings
+from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, table_of, text
 from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_order
 
-UNITS: dict[str, Unit] = {
-    "skin_delta_L": "change",
-    "changed_share": "share",
-    "redrawn": "share",
-    "age_delta_years": "change",
-    "gender_delta": "change",
-}
-"""The units of means; rates are shares."""
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
     "nothing, such as less noise, can be fulfilled that way. Redrawn: everything is a little displaced and nothing is "
@@ -30,7 +24,7 @@ ABOUT = (
 
 def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
     """Return every instrument's measures in table order, as instrument, its index, measure."""
-    order = list(MEASURED)
+    order = order_of_readings()
     levels = (MeasureKind.RATE, MeasureKind.MEAN)
     measures = [
         (rater, readings, measure)
@@ -42,7 +36,15 @@ def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
 
 
 def _number(e: Estimate | None, measure: Measure, rater: str) -> Number:
-    return Number.of(e, UNITS.get(measure.name, "share") if measure.kind == MeasureKind.MEAN else "share", rater)
+    return Number.of(e, _unit(measure), rater)
+
+
+def _unit(measure: Measure) -> Unit:
+    """Return the unit of a reading; of one that is not known, a number with its sign."""
+    if measure.kind == MeasureKind.RATE:
+        return "share"
+    known = known_readings().get(measure.name)
+    return known.unit if known else "change"
 
 
 def measured(index: Index) -> Table | None:
@@ -73,7 +75,7 @@ def _by(
     columns = [
         Column(
             f"{rater}_{measure.name}" if twice else measure.name,
-            f"{display_name(measure.name)} ({rater})" if twice else display_name(measure.name),
+            f"{index.name(measure.name)} ({rater})" if twice else index.name(measure.name),
         )
         for rater, _, measure in measures
     ]
@@ -113,7 +115,7 @@ def measured_mitigation(index: Index) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for rater, readings, measure in _measures(index):
         reading = measure.name
-        unit: Unit = "change" if UNITS.get(reading) == "change" else "points"
+        unit: Unit = "change" if _unit(measure) == "change" else "points"
         for editor in readings.lines("mitigation"):
             for group in (index.main_group(code) for code in ("", *codes)):
                 at = partial(readings.find, editor=editor, group=group, experiment="mitigation")
@@ -135,8 +137,8 @@ def measured_mitigation(index: Index) -> Table | None:
             text("instrument", "Instrument"),
             text("reading", "Measurement"),
             text("group", "Group"),
-            *(Column(arm, display_name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
-            *(Column(f"change_{arm}", f"Change, {display_name(arm).lower()}") for arm in arms),
+            *(Column(arm, index.name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
+            *(Column(f"change_{arm}", f"Change, {index.name(arm).lower()}") for arm in arms),
             *(Column("n", "pairs"), Column("missing", "missing")),
         ),
         rows,
