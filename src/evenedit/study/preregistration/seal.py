@@ -81,7 +81,7 @@ def seal_study(study: StudyContext) -> Seal:
     if study.store.edits():
         raise EvenEditError(f"{len(study.store.edits()):,} edits are made already; a plan is sealed before the first")
     for one in study.file.sections.hypotheses:
-        parse_rule(one.rule, study.file.factors)
+        parse_rule(one.rule, study.file.factors, study.file.rubric)
     seal = Seal(datetime.now(UTC).isoformat(timespec="seconds"), __version__, current_plan(study))
     write_whole(path, seal.to_json().encode())
     StudyHistory(study.folder).add("sealed", seal=seal.digest)
