@@ -242,4 +242,4 @@ def interim_rates(study: StudyContext) -> Iterator[InterimRate]:
         for e in estimates(CrossedPanel(panel), [{}], rules):
             measure = Measure(e.measure)
             if measure.kind == MeasureKind.RATE and e.value is not None and e.editor is not None:
-                yield InterimRate(e.editor, phrase(measure.name), e.value, e.low, e.high, e.n)
+                yield InterimRate(e.editor, phrase(measure.name, table.rubric), e.value, e.low, e.high, e.n)
