@@ -76,7 +76,7 @@ def naive(path: Path) -> float:
 def engine(table: RatingTable) -> tuple[int, int]:
     """Every estimate, gap, contrast, trend, test and finding; how many estimates and findings there are."""
     combined = combine(table, RULES.ensemble, RULES.missing)
-    values, parts = answers(combined, RULES), AnalysisParts(table.factors)
+    values, parts = answers(combined, RULES), AnalysisParts(table.factors, table.rubric)
     evidence = _add_panels(parts, combined, values, RULES)
     add_findings(FindingInputs(table, combined, RULES, evidence, parts, outcome_reliability(combined, RULES)))
     return len(parts.estimates) + len(parts.contrasts), len(parts.findings)

@@ -11,6 +11,7 @@ from validation.page import PAGES, commit, page
 VALIDATIONS = (
     "age",
     "change",
+    "direction",
     "engine",
     "evidence",
     "findings",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from evenedit.protocol import DEFAULT_RATES
+from evenedit.protocol import DEFAULT_RATES, default_rubric
 from evenedit.protocol.measures import Measure
 from evenedit.stats.disparity.gaps import larger_variance
 from evenedit.stats.disparity.paired_editors import gap_differences
@@ -254,7 +254,9 @@ def symmetric(judges: int, rng: np.random.Generator, studies: int) -> tuple[Flag
     noise = [rng.normal(0, 0.7, shape) if judges > 1 else 0.0 for _ in range(judges)]
     scores = [(np.digitize(hidden + own, cuts) + 1).ravel() for own in noise]
     ledger = MeasureTable()
-    add_shift_measure(ledger, "age_drift", scores, np.ones(hidden.size, dtype=np.int64), DEFAULT_RATES)
+    add_shift_measure(
+        ledger, "age_drift", scores, np.ones(hidden.size, dtype=np.int64), DEFAULT_RATES, default_rubric()
+    )
     (measure,) = ledger.measures
     codes = ledger.columns[measure.total].reshape(shape).astype(np.float64)
     panel = crossed(frame(), {measure.name: (codes, measure.unit)}, np.ones(shape))

@@ -94,7 +94,7 @@ class Report(NamedTuple):
 def report_of(whole: RatingTable, inclusion: Mapping[str, float] | None = None) -> Report:
     """The findings of a table about shifts and gaps, by the code that `analyse` uses, without what they do not need."""
     scores = combine(whole, RULES.ensemble, RULES.missing)
-    values, parts = answers(scores, RULES), AnalysisParts(whole.factors)
+    values, parts = answers(scores, RULES), AnalysisParts(whole.factors, whole.rubric)
     evidence = _add_panels(parts, scores, values, RULES)
     people = people_tests(scores, values, RULES, inclusion or {}, parts.estimates, parts.contrasts)
     reliability = outcome_reliability(outcome_alphas(scores, RULES))

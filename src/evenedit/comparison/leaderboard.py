@@ -95,7 +95,7 @@ class Entry:
     @property
     def findings(self) -> list[Finding]:
         """Both, the worse one first."""
-        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f))
+        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f, self.rubric))
 
     @property
     def clear(self) -> bool:
@@ -171,7 +171,7 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
 
 
 def _place(entry: Entry) -> tuple[object, ...]:
-    scores = [score(f) for f in entry.findings]
+    scores = [score(f, entry.rubric) for f in entry.findings]
     return entry.clear, max(scores, default=0.0), sum(scores), entry.editor
 
 
@@ -223,7 +223,7 @@ def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:
     candidates = [
         f for f in results.findings if (f.editor, f.kind) == (editor, kind) and f.condition == ConditionKind.BASELINE
     ]
-    return max((f for f in candidates if not is_none(f)), key=score, default=None)
+    return max((f for f in candidates if not is_none(f)), key=lambda f: score(f, results.asked), default=None)
 
 
 def _ranks(entries: Sequence[Entry]) -> list[str]:

@@ -50,10 +50,10 @@ _FORM = re.compile(
     r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
-DIRECTIONS = ("flow", "toward")
+DIRECTIONS = (MeasureKind.FLOW, MeasureKind.TOWARD)
 SEEN = "_seen"
 """How the names of measures of direction end, after the factor."""
-_OF_OPTIONS = ("share", "flow", "toward")
+_OF_OPTIONS = (MeasureKind.SHARE, *DIRECTIONS)
 """Kinds of measures whose names end in an option or a change of options in brackets."""
 LEVELS: dict[str, tuple[str, ...]] = {
     "clear": CLEAR,
@@ -344,11 +344,26 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     estimates: dict[str, Estimate | None] = {}
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]
+        each += [_direction(results, rule, editor)] if rule.measure.kind in DIRECTIONS and not rule.group else []
         first = next((e for e in each if e is not None and e.value is not None), None)
         estimates[editor] = None if first is None else _with_people(results, first)
     if not any(e is not None for e in estimates.values()):
         raise EvenEditError(f"rule '{rule.text}': no editor has such an estimate; {_there_is(results, rule)}")
     return estimates
+
+
+def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
+    """Return the direction that a rule is about; a flow the other way round is the same with the other sign."""
+    question, levels = rule.measure.option
+    turned = f"{rule.measure.kind}.{question}[{'>'.join(reversed(levels.split('>')))}]"
+    for d in results.directions:
+        here = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
+        if here and d.measure in (rule.measure, turned):
+            sign = 1 if d.measure == rule.measure else -1
+            ends = [None if x is None else sign * x for x in (d.low, d.high)][::sign]
+            place = rule.measure, d.experiment, d.condition, editor, {}
+            return Estimate(*place, sign * d.value, *ends, d.n, d.missing, "direction")
+    return None
 
 
 def _with_people(results: Results, e: Estimate) -> Estimate:

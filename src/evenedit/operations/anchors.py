@@ -34,16 +34,18 @@ from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.calling import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
+from evenedit.protocol import default_rubric
 from evenedit.results.judge_checks import AnchorCheck, Answering
 from evenedit.run.executors import MOST_CALLS, Lane, run_in_lanes
 from evenedit.run.runner import Runner
 from evenedit.run.streak import FailureStreak
-from evenedit.stats.engine.measures import AXIS_QUESTIONS
 from evenedit.stats.robustness.anchor_drift import ALPHA, ANSWERED, PERMUTATIONS, Replies, drifts
 from evenedit.study.context import StudyContext
 
 SCHEMA = "evenedit.anchors/1"
 FOLDER = "anchors"
+QUESTIONS = default_rubric().ordinal
+"""The questions that rounds are compared on."""
 SIZE = 24
 REPEATS = 2
 FROZEN = 0
@@ -335,7 +337,7 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
         repeats=anchors.repeats,
         frozen=anchors.frozen,
         method=f"paired permutation of replies within each anchor, {PERMUTATIONS}; Holm, {ALPHA:g}",
-        drifts=tuple(drifts(before, after, (*AXIS_QUESTIONS, ANSWERED), seed=study.file.sections.statistics.seed)),
+        drifts=tuple(drifts(before, after, (*QUESTIONS, ANSWERED), seed=study.file.sections.statistics.seed)),
         models=tuple(
             Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, round_number)))
             for j in judges
@@ -349,9 +351,9 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
 def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int) -> Replies:
     """[anchor, reply, question]; the last column is whether the judge answered at all; NaN where it did not."""
     rows = {anchor.id: at for at, anchor in enumerate(anchors.anchors)}
-    table = np.full((len(rows), anchors.repeats, len(AXIS_QUESTIONS) + 1), np.nan)
+    table = np.full((len(rows), anchors.repeats, len(QUESTIONS) + 1), np.nan)
     for line in anchors.answered(judge, round_number):
-        for at, question in enumerate(AXIS_QUESTIONS):
+        for at, question in enumerate(QUESTIONS):
             value = line.values.get(question)
             if value is not None:
                 table[rows[line.anchor], line.repeat - 1, at] = value

@@ -20,10 +20,18 @@ class MeasureKind(StrEnum):
     """The change against the baseline over complete pairs."""
     CONTRAST = "contrast"
     """A group's rate minus the rate of everybody else."""
+    SHARE = "share"
+    """Of a choice, the share of answers that are one option: `share.headscarf[removed]`."""
     SHIFT = "shift"
     """Of a two-sided question, the share above no change minus the share below: lighter minus darker."""
-    SHARE = "share"
-    """The share of an option among the answers to a choice: `share.headscarf[removed]`."""
+    TRANSITION = "transition"
+    """Of edits of portraits seen as one level, the share seen as another."""
+    FLOW = "flow"
+    """Between two levels, the edits seen to change one way minus the other way."""
+    TOWARD = "toward"
+    """The share of edits seen as a level minus the share of their portraits."""
+    DESTINATION = "destination"
+    """Of edits seen as another level than their portrait, the share seen as this one."""
 
 
 class Measure(str):
@@ -67,14 +75,19 @@ class Measure(str):
         return cls.of(MeasureKind.CONTRAST, name)
 
     @classmethod
+    def share(cls, column: str, code: str) -> Measure:
+        """Return the share of an option among the answers to a choice."""
+        return cls.of(MeasureKind.SHARE, f"{column}[{code}]")
+
+    @classmethod
     def shift(cls, name: str) -> Measure:
         """Return the share on one side of no change minus the share on the other."""
         return cls.of(MeasureKind.SHIFT, name)
 
     @classmethod
-    def share(cls, question: str, code: str) -> Measure:
-        """Return the share of an option among the answers to a choice."""
-        return cls.of(MeasureKind.SHARE, f"{question}[{code}]")
+    def seen(cls, kind: MeasureKind, factor: str, *levels: str) -> Measure:
+        """Return a measure of the levels that pictures are seen as: `flow.race_seen[Indian>White]`."""
+        return cls.of(kind, f"{factor}_seen[{'>'.join(levels)}]")
 
     @property
     def kind(self) -> str:

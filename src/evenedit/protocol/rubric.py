@@ -103,6 +103,10 @@ class Rubric:
             s.id for s in self.specs if s.row.about == "pair" and s.row.concerns == "person" and not s.row.replaces
         )
 
+    def columns_of(self, question: str) -> tuple[str, ...]:
+        """Return the columns of a question: itself, or of a set one for each option."""
+        return tuple(next(spec.columns for spec in self.specs if spec.id == question))
+
     def in_main_call(self, column: str) -> bool:
         """Return whether judges answer a column in their main call; what is no question of the rubric counts as one."""
         spec = self.spec_by_column.get(column)
@@ -170,6 +174,10 @@ class Rubric:
             if getattr(rate, good.get(harm_of(spec.row), ""), None) is not None
         )
 
+    def is_harm(self, rate: str) -> bool:
+        """Return whether a rate counts what is bad for the person; what no question defines is taken for it."""
+        return rate not in self.rates or rate in self.one_sided or rate in self.drift_rates
+
     def words(self, rate: str) -> RateWords:
         """Return what is printed of a rate: of a question, of an instrument's answers, or of how edits ended."""
         name = rate.removeprefix(MEASURED)
@@ -184,6 +192,12 @@ class Rubric:
     def phrase(self, rate: str) -> str:
         """Return what the edits that a rate counts have in common: "were rated older than the source"."""
         return self.words(rate).phrase or self._plain_phrase(rate)
+
+    def sides(self, question: str) -> tuple[str, str, str]:
+        """Return the words for either side of no change of a two-sided question, and what moved."""
+        above, below = (self.words(rate).side for rate in self.two_sided[question])
+        spec = self.spec_by_column[question]
+        return above or "higher", below or "lower", spec.row.noun or spec.asked.title
 
     def _plain_phrase(self, rate: str) -> str:
         found = self.rates.get(rate.removeprefix(MEASURED))

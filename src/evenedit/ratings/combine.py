@@ -138,7 +138,9 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
                 name = _known_rule(experiment, rules.get(experiment, STANDARD_RULES[experiment]), len(judges))
                 _combine_rows(table, rows, name, cube, values, judged)
         for at, column in enumerate(table.rubric.columns):
-            disagree[:, at] = disagreement(table.rubric.spec_by_column[column], column, cube[:, :, at])
+            spec = table.rubric.spec_by_column[column]
+            if spec.row.about != "picture":  # how one picture is seen settles nothing about an edit
+                disagree[:, at] = disagreement(spec, column, cube[:, :, at])
     else:
         judged = np.zeros((1, *values.shape), dtype=np.int8)
     values[~question_asked] = MISSING

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from evenedit.core.parallel import SecondProcess
+from evenedit.report.figures import directions as direction_figures
 from evenedit.report.figures import experiments as arms_figures
 from evenedit.report.figures import people as people_figures
 from evenedit.report.figures import plots as figures
@@ -14,7 +15,7 @@ from evenedit.report.figures.base import Drawing, FigureFile, render_figure
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
-from evenedit.report.tables import context, inference, raters, sample
+from evenedit.report.tables import context, directions, inference, raters, sample
 from evenedit.report.tables import experiments as arms
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
@@ -36,6 +37,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "gaps": tables.gap_tests,
     "trends": tables.trends,
     "aging": tables.aging_accuracy,
+    "transitions": directions.transitions,
     "table5": tables.mitigation_by_main_factor,
     "effects": inference.mitigation_effects,
     "preference": arms.preferences,
@@ -89,6 +91,7 @@ FIGURES: dict[str, Callable[[Index], Drawing | None]] = {
     "figure4": figures.by_main_factor,
     "figure_rates": figures.declared_by_main_factor,
     "figure_gaps": figures.gap_overview,
+    "figure_transitions": direction_figures.transitions,
     "figure_measured": figures.measured_by_group,
     "figure_measured_prompts": figures.measured_by_prompt,
     "figure_mitigation": arms_figures.mitigation_arms,
@@ -120,7 +123,10 @@ ALWAYS = ("asked", "observed", "limits", "along", "provenance")
 SECTIONS = (
     Section("asked", "What was asked", folded=("table9",)),
     Section(
-        "observed", "What was observed", ("figure_gaps", "table4"), ("table19", "answers", "floor", "noise", "aging")
+        "observed",
+        "What was observed",
+        ("figure_gaps", "table4", "figure_transitions"),
+        ("table19", "answers", "transitions", "floor", "noise", "aging"),
     ),
     Section(
         "affected",

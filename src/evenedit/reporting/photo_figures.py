@@ -28,6 +28,7 @@ from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 from evenedit.report.render.scales import short_scales
 from evenedit.reporting.examples import called, in_few_words
 from evenedit.results.words import count, listed
+from evenedit.stats.agreement.preference import change
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.storage.store import Store
 
@@ -95,8 +96,7 @@ class Album:
 
     @cached_property
     def _rated(self) -> NDArray[np.int64]:
-        changes = drift(self.scores.values, None, self.rubric)
-        return np.where(changes.complete, np.nan_to_num(changes.points, nan=-1.0).astype(np.int64), -1)
+        return change(self.scores.values, self.rubric)
 
     @cached_property
     def moved(self) -> tuple[NDArray[np.float64], str]:

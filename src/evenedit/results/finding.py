@@ -20,7 +20,7 @@ PEOPLE = "people"
 """The rater of findings about people's answers."""
 
 
-FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
+FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "direction", "judge", "people", "design"]
 FindingLevel = Literal["clear", "clear_to_judges", "clear_to_judge", "suggestive", "cannot_tell", "observed", "caution"]
 CLEAR: tuple[FindingLevel, ...] = ("clear", "clear_to_judges", "clear_to_judge")
 """The levels of a finding whose test rejects, by who saw it: people or an instrument, judges, one judge."""

@@ -12,7 +12,9 @@ from functools import cache
 from typing import Any, Literal, Protocol, TypeVar, get_origin, get_type_hints
 
 from evenedit.core.records import Estimate, Experiment
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.agreement import Agreement, PredictionPowered
+from evenedit.results.directions import Direction
 from evenedit.results.reading import decode, member_type
 
 FOLDER = "tables/rows"
@@ -60,6 +62,11 @@ def _is_main_powered(p: PredictionPowered, main: str) -> bool:
     return not p.group or "*" in p.group.values()
 
 
+def _is_main_direction(d: Direction, main: str) -> bool:
+    """Return whether a row is no single transition or destination."""
+    return Measure(d.measure).kind not in (MeasureKind.TRANSITION, MeasureKind.DESTINATION)
+
+
 def _never(row: Any, main: str) -> bool:
     return False
 
@@ -69,6 +76,7 @@ MAIN_ROWS: Mapping[str, Callable[[Any, str], bool]] = {
     "contrasts": _is_main_group,
     "agreement": _is_main_agreement,
     "powered": _is_main_powered,
+    "directions": _is_main_direction,
     "per_judge": _never,
     "sensitivity": _never,
     "leave_one_out": _never,

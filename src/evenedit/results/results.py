@@ -20,6 +20,7 @@ from evenedit.results.agreement import Coverage as Coverage
 from evenedit.results.agreement import JudgeError as JudgeError
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
+from evenedit.results.directions import Direction as Direction
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.materials import MaterialsUsed
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 FILE = "results.json"
 SCHEMA = "evenedit.results/3"
+OMITTED_IF_EMPTY = "omitted_if_empty"
+"""Marks a list that `results.json` does not have where it has no rows."""
 
 
 class GapKey(NamedTuple):
@@ -300,6 +303,8 @@ class Results:
     """What was stated before the first edit, and how the study kept to it; null where it was not sealed."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
+    directions: tuple[Direction, ...] = field(default=(), metadata={OMITTED_IF_EMPTY: True})
+    """As which levels portraits and edits are seen; left out where the study did not ask."""
 
     @property
     def asked(self) -> Rubric:
@@ -469,6 +474,8 @@ class Results:
         short = long_lists.without_long_rows(self)
         for part in fields(self):
             value = getattr(short, part.name)
+            if part.metadata.get(OMITTED_IF_EMPTY) and not getattr(self, part.name):
+                continue
             rows = [f"  {_json(row)}" for row in value] if isinstance(value, tuple) else []
             body = "[\n" + ",\n".join(rows) + "\n ]" if rows else _json(value)
             parts.append(f' "{part.name}": {body}')

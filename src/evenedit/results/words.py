@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
+from evenedit.protocol import FACTORS, Factor
 
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"
-
-
-def phrase(rate: str, rubric: Rubric | None = None) -> str:
-    """Return what the edits that a rate counts have in common: "were rated older than the source"."""
-    return (rubric or default_rubric()).phrase(rate)
 
 
 def listed(words: Sequence[str]) -> str:

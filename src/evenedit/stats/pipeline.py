@@ -10,7 +10,7 @@ from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
@@ -19,6 +19,7 @@ from evenedit.stats.agreement.prediction_powered import PeopleTests, people_test
 from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.composition import sample_composition
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.direction import direction_results, seen_readings
 from evenedit.stats.disparity.gaps import contrasts, gaps, trends
 from evenedit.stats.disparity.instruments import instrument_estimates
 from evenedit.stats.disparity.mitigation import mitigation_panels
@@ -56,7 +57,7 @@ def analyse(
     judged = combine(table, judges_only(rules.ensemble), rules.missing) if table.settled is not None else scores
     values = answers(scores, rules)
     independent = second.submit(_independent_parts, judged, scores, values, rules)
-    parts = AnalysisParts(table.factors)
+    parts = AnalysisParts(table.factors, table.rubric)
     evidence = _add_panels(parts, scores, values, rules)
     instruments = list(instrument_estimates(table, rules))
     parts.measured = [result for result, _ in instruments]
@@ -66,6 +67,8 @@ def analyse(
     parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
     parts.coverage = list(coverage(table))
     parts.coverage_tests = list(coverage_tests(table, rules))
+    seen = seen_readings(scores)
+    parts.directions = direction_results(scores.edits, seen, table.factors, rules)
     people = _people_tests(parts, scores, judged, rules, facts.inclusion)
     parts.powered = list(people.rows)
     parts.judge_errors = list(judge_errors(table, rules))
@@ -78,8 +81,9 @@ def analyse(
     alphas = list(outcome_alphas(judged, rules))
     parts.agreement += alphas
     reliability = outcome_reliability(alphas)
-    add_findings(FindingInputs(table, scores, rules, evidence, parts, reliability, people, false_calls(table, rules)))
-    return parts.to_results(rules, facts, table)
+    inputs = (evidence, parts, reliability, people, false_calls(table, rules), seen)
+    add_findings(FindingInputs(table, scores, rules, *inputs))
+    return parts.to_results(rules, facts, table.asks)
 
 
 def _independent_parts(
@@ -136,7 +140,7 @@ def _people_tests(
     values = answers(judged, rules)
     judges = parts
     if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
-        judges = AnalysisParts(scores.table.factors)
+        judges = AnalysisParts(scores.table.factors, scores.table.rubric)
         _add_panels(judges, judged, values, rules)
     return people_tests(judged, values, rules, inclusion, judges.estimates, judges.contrasts)
 
@@ -158,7 +162,7 @@ def counts(scores: Scores) -> dict[str, int]:
         totals["reviewed"] = int((scores.table.status[reviewers] >= 0).any(axis=0).sum())
     if reviewers and scores.table.settled is not None:
         settled = (scores.table.settled > 0).sum(axis=0)
-        totals |= {f"settled.{q}": int(n) for q, n in zip(QUESTION_IDS, settled, strict=True) if n}
+        totals |= {f"settled.{q}": int(n) for q, n in zip(scores.table.rubric.columns, settled, strict=True) if n}
     arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
     for arm, size in arms.value_counts().sort_index().items():
         totals[f"edits.{arm}"] = int(size)

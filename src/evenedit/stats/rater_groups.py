@@ -21,7 +21,7 @@ from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.profiles import RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.rater_groups import RaterRate
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, met_rates
+from evenedit.stats.engine.measures import met_rates
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Uncertainty, clustered_variance
 
@@ -37,7 +37,7 @@ def rater_rates(table: RatingTable, rules: AnalysisRules) -> list[RaterRate]:
     """Return every rate of baseline outputs by group of raters and by group of portraits."""
     if table.profiles is None or not table.profiles.questions:
         return []
-    rated = rated_portraits(table, AXIS_QUESTIONS)
+    rated = rated_portraits(table, table.rubric.ordinal)
     portraits: list[tuple[Mapping[str, str], NDArray[np.bool_]]] = [({}, np.ones(len(rated.faces), dtype=np.bool_))]
     for factor in table.factors:
         portraits += [({factor.name: level}, m) for level, m in levels_of(rated.labels[factor.name], factor.codes)]

@@ -12,7 +12,7 @@ from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement.human_consensus import balanced_ratings, majority, rounded_mean, rounded_median
-from evenedit.stats.agreement.inter_rater import LEVELS, ORDERED, counts, icc2_1, icc2_k, pairwise_agreement
+from evenedit.stats.agreement.inter_rater import LEVELS, counts, fleiss, icc2_1, icc2_k, ordered, pairwise_agreement
 from evenedit.stats.engine.additive import Resampler
 
 percent_agreement = pairwise_agreement(LEVELS)
@@ -31,7 +31,7 @@ def some_ratings(seed: int, items: int = 30, raters: int = 4, missing: float = 0
 
 
 def test_the_published_example_with_missing_ratings():
-    told = {s.name: s(EXAMPLE) for s in ORDERED}
+    told = {s.name: s(EXAMPLE) for s in ordered()}
     assert told["krippendorff_alpha_nominal"] == pytest.approx(0.743, abs=5e-4)
     assert told["krippendorff_alpha_ordinal"] == pytest.approx(0.815, abs=5e-4)
     assert told["krippendorff_alpha_interval"] == pytest.approx(0.849, abs=5e-4)
@@ -46,12 +46,14 @@ def test_alpha_is_that_of_the_krippendorff_package(missing: float):
     data = np.where(ratings > 0, ratings, np.nan).astype(float).T
     for level in ("nominal", "ordinal", "interval"):
         expected = krippendorff.alpha(data, level_of_measurement=level, value_domain=[1, 2, 3, 4, 5])
-        assert getattr(reliability, f"krippendorff_alpha_{level}")(ratings) == pytest.approx(expected, abs=1e-12)
+        assert {s.name: s for s in ordered()}[f"krippendorff_alpha_{level}"](ratings) == pytest.approx(
+            expected, abs=1e-12
+        )
 
 
 def test_kappa_of_equal_raters_is_that_of_statsmodels():
     ratings = some_ratings(2)
-    assert reliability.fleiss_kappa(ratings) == pytest.approx(statsmodels_fleiss(counts(ratings)), abs=1e-12)
+    assert fleiss(LEVELS)(ratings) == pytest.approx(statsmodels_fleiss(counts(ratings)), abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore")  # pingouin's own, about pandas
@@ -95,7 +97,7 @@ def test_never_a_crash_nor_a_number_that_is_none(ratings: np.ndarray, random):
     random.shuffle(order)
     swapped = list(range(ratings.shape[1]))
     random.shuffle(swapped)
-    for statistic in (*ORDERED, icc2_1):
+    for statistic in (*ordered(), icc2_1):
         value = statistic(ratings)
         assert value is None or np.isfinite(value)
         if len(ratings):
@@ -112,17 +114,17 @@ def test_never_a_crash_nor_a_number_that_is_none(ratings: np.ndarray, random):
 @given(arrays(np.int8, (8, 3), elements=st.integers(0, 5)), st.permutations([1, 2, 3, 4, 5]))
 def test_renamed_levels_leave_nominal_agreement_as_it_was(ratings: np.ndarray, names: list[int]):
     renamed = np.array([0, *names])[ratings]
-    for statistic in (reliability.fleiss_kappa, reliability.krippendorff_alpha_nominal, percent_agreement):
+    for statistic in (fleiss(LEVELS), reliability.alpha_nominal(LEVELS), percent_agreement):
         assert statistic(renamed) == pytest.approx(statistic(ratings), abs=1e-12, nan_ok=True)
 
 
 def test_a_degenerate_case_says_why():
     same = np.full((5, 3), 4)
     drawing = Resampler(50, 1, 0.95)
-    told = drawing.estimate([(reliability.fleiss_kappa, (same,))], np.arange(5), "item")[0]
+    told = drawing.estimate([(fleiss(LEVELS), (same,))], np.arange(5), "item")[0]
     assert (told.value, told.low) == (None, None) and "all ratings are alike" in told.method
     assert percent_agreement(same) == 1.0
-    alone = drawing.estimate([(reliability.fleiss_kappa, (same[:, :1],))], np.arange(5), "item")[0]
+    alone = drawing.estimate([(fleiss(LEVELS), (same[:, :1],))], np.arange(5), "item")[0]
     assert alone.value is None and "no item has two ratings" in alone.method
 
 
@@ -130,9 +132,7 @@ def test_intervals_draw_whole_faces():
     """Ten copies of each item under one face each say no more than the items themselves."""
     ratings = some_ratings(7, items=20)
     drawing = Resampler(400, 1, 0.95)
-    once = drawing.estimate([(reliability.fleiss_kappa, (ratings,))], np.arange(20), "item")[0]
-    tenfold = drawing.estimate(
-        [(reliability.fleiss_kappa, (np.repeat(ratings, 10, 0),))], np.repeat(np.arange(20), 10), "face"
-    )
+    once = drawing.estimate([(fleiss(LEVELS), (ratings,))], np.arange(20), "item")[0]
+    tenfold = drawing.estimate([(fleiss(LEVELS), (np.repeat(ratings, 10, 0),))], np.repeat(np.arange(20), 10), "face")
     assert (once.low, once.high) == pytest.approx((tenfold[0].low, tenfold[0].high), abs=1e-9)
     assert tenfold[0].method.endswith("bootstrap(faces, 400)")

@@ -24,7 +24,9 @@ LIKERT = arrays(np.int64, st.integers(1, 12), elements=st.integers(1, 5))
 @pytest.mark.parametrize("kind", ["linear", "quadratic"])
 def test_weighted_kappa_is_that_of_sklearn_over_fixed_levels(kind: str):
     expected = cohen_kappa_score(A, B, weights=kind, labels=[1, 2, 3, 4, 5])
-    assert getattr(against, f"weighted_kappa_{kind}")(A, B) == pytest.approx(expected, abs=1e-12)
+    assert {s.name: s for s in against.weighted_kappas()}[f"weighted_kappa_{kind}"](A, B) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_plain_kappa_is_that_of_sklearn():
@@ -33,9 +35,10 @@ def test_plain_kappa_is_that_of_sklearn():
 
 def test_a_judge_who_always_says_the_same_has_kappa_exactly_zero_and_no_rank_correlation():
     constant = np.full(40, 4)
-    assert against.weighted_kappa_linear(constant, B) == 0.0
+    linear, quadratic = against.weighted_kappas()
+    assert linear(constant, B) == 0.0
     assert against.spearman(constant, B) is None
-    assert against.weighted_kappa_quadratic(constant, constant) is None  # 0/0 is no number
+    assert quadratic(constant, constant) is None  # 0/0 is no number
 
 
 def test_rank_correlation_and_its_p_are_those_of_scipy():
@@ -116,7 +119,7 @@ def test_never_a_crash_whatever_the_scores(a: np.ndarray, data):
     b = data.draw(arrays(np.int64, len(a), elements=st.integers(1, 5)))
     groups = data.draw(arrays(np.int64, len(a), elements=st.integers(0, 2)))
     order = np.array(data.draw(st.permutations(range(len(a)))))
-    for statistic in (against.weighted_kappa_linear, against.weighted_kappa_quadratic, against.spearman,
+    for statistic in (*against.weighted_kappas(), against.spearman,
                       against.mae, against.mean_difference, against.cohen(5)):  # fmt: skip
         value, again = statistic(a, b), statistic(a[order], b[order])
         assert (value is None) == (again is None)

@@ -11,7 +11,7 @@ from evenedit.judges import feature_prompts as features
 from evenedit.judges.feature_prompts import FeaturePrompt, SimulatedExtractor
 from evenedit.operations.plan import make_plan
 from evenedit.protocol.rubric import QUESTIONS, preferred
-from evenedit.ratings.combine import preference
+from evenedit.ratings.combine import majority
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.store import Store
 from evenedit.study.analysis import compute_results
@@ -55,8 +55,9 @@ def test_judges_preferences_are_counted_as_votes():
         (TIE, TIE): TIE,
         (0, 0): 0,
     }
-    assert preference(np.array(list(cases), dtype=np.int8).T).tolist() == list(cases.values())
-    assert preference(np.array([[MITIGATED], [MITIGATED], [BASELINE]], dtype=np.int8)).tolist() == [MITIGATED]
+    preferred_by = [np.array(list(cases), dtype=np.int8).T, np.array([[MITIGATED], [MITIGATED], [BASELINE]], np.int8)]
+    most, one = (majority(cube, 4, (4,), 4).tolist() for cube in preferred_by)
+    assert (most, one) == (list(cases.values()), [MITIGATED])
 
 
 def test_the_pairwise_question_is_asked_in_both_orders_and_finds_the_mended_output(tmp_path):

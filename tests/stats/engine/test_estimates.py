@@ -15,8 +15,8 @@ from evenedit.stats.engine.variance import effective_size, korn_graubard
 from tests.support.panels import RACES, panel_of
 
 RULES = AnalysisRules.default()
-SHIFT = RatioMeasure(Measure.shift("skin_tone"), "met", "n", "asked")
-MEAN = RatioMeasure(Measure.mean("skin_tone"), "met", "n", "asked")
+SHIFT = RatioMeasure(Measure.shift("skin_tone"), "met", "n", "asked", signed=True)
+MEAN = RatioMeasure(Measure.mean("skin_tone"), "met", "n", "asked", bounds=(1.0, 5.0))
 
 
 def estimate(crossed: CrossedPanel, **group: str) -> Estimate:

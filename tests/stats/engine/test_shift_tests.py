@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenedit.core.records import Kind, Status
-from evenedit.protocol import DEFAULT_RATES, FACTORS
+from evenedit.protocol import DEFAULT_RATES, FACTORS, default_rubric
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable
@@ -24,7 +24,9 @@ def codes(*judges: list[int]) -> list[float]:
     """The shift of each edit from what each judge scored; 0 = no score."""
     ledger = MeasureTable()
     columns = [np.array(scores) for scores in judges]
-    add_shift_measure(ledger, "skin_tone", columns, np.ones(len(columns[0]), dtype=np.int64), DEFAULT_RATES)
+    add_shift_measure(
+        ledger, "skin_tone", columns, np.ones(len(columns[0]), dtype=np.int64), DEFAULT_RATES, default_rubric()
+    )
     (measure,) = ledger.measures
     total, count = ledger.columns[measure.total], ledger.columns[measure.count]
     return [t / measure.unit if n else float("nan") for t, n in zip(total, count, strict=True)]

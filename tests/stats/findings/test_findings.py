@@ -334,7 +334,9 @@ def test_two_gap_tests_with_one_key_are_an_error():
     keys = [test.key(ENSEMBLE) for test in evidence.gaps]
     assert len(set(keys)) == len(keys)
     with pytest.raises(AssertionError, match="same key"):
-        add_findings(FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors)))
+        add_findings(
+            FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors, table.rubric))
+        )
 
 
 def test_null_pairs_are_no_error_of_a_judge_that_calls_their_request_ignored():

@@ -7,14 +7,13 @@ from itertools import combinations
 
 import numpy as np
 
-from evenedit.protocol import VERDICTS
 from evenedit.ratings.table import Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.judge_error import judge_error
 from evenedit.stats.agreement.nominal import nominal_agreement, nominal_match
 from evenedit.stats.agreement.ordinal import difference_statistics, mean_statistics, ordinal_agreement, score_statistics
-from evenedit.stats.agreement.overlap import LIKERT, Overlap, Place, Rows
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.agreement.preference import preference
 from evenedit.stats.agreement.rank_tests import group_tests
 from evenedit.stats.engine.rules import AnalysisRules
@@ -35,7 +34,11 @@ def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
 
 def _question_arms(evidence: Overlap) -> Iterator[tuple[str, str, Rows]]:
     """Yield every question with every arm that asks it."""
-    for pairs, questions in ((False, LIKERT), (True, (STEREOTYPE,))):
+    rubric = evidence.table.rubric
+    specs = [(column, rubric.spec_by_column[column]) for column in rubric.columns]
+    single = [column for column, spec in specs if spec.row.about == "pair"]
+    paired = [c for c, spec in specs if spec.row.about == "people" and (spec.declared or c == STEREOTYPE)]
+    for pairs, questions in ((False, single), (True, paired)):
         for condition in evidence.conditions(pairs=pairs):
             for question in questions:
                 yield question, condition, evidence.rows(condition, pairs=pairs)
@@ -52,10 +55,12 @@ def _judges(evidence: Overlap) -> Iterator[Agreement]:
                 if both.any():
                     place = Place(question, condition, editor, f"{names[a]}|{names[b]}")
                     pair = first[both], second[both]
-                    if question == STEREOTYPE:
-                        wanted = nominal_match(len(VERDICTS), *pair)
+                    levels = evidence.levels(question)
+                    if question in evidence.table.rubric.choices:
+                        wanted = nominal_match(levels, *pair)
                     else:
-                        wanted = [*score_statistics(*pair), *mean_statistics(*pair), *difference_statistics(*pair)]
+                        scores = score_statistics(*pair, levels)
+                        wanted = [*scores, *mean_statistics(*pair), *difference_statistics(*pair)]
                     yield from evidence.estimate(place, wanted, rows[both], 2 * int(both.sum()))
 
 
@@ -69,8 +74,8 @@ def _people(evidence: Overlap) -> Iterator[Agreement]:
                 if editor is None or raters == "all":
                     ratings = cohort[np.isin(every, rows)]
                     place = Place(question, condition, editor, raters)
-                    if question == STEREOTYPE:
+                    if question in evidence.table.rubric.choices:
                         judged = evidence.ensemble(question, rows)
-                        yield from nominal_agreement(evidence, place, rows, ratings, judged, len(VERDICTS))
+                        yield from nominal_agreement(evidence, place, rows, ratings, judged)
                     else:
                         yield from ordinal_agreement(evidence, place, rows, ratings)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.ratings.combine import half_up, median
-from evenedit.stats.agreement.inter_rater import Ratings, counts
+from evenedit.stats.agreement.inter_rater import LEVELS, Ratings, counts
 from evenedit.stats.engine.ranks import Integers
 
 
@@ -65,9 +65,9 @@ def doubled_median(ratings: Ratings) -> NDArray[np.int64]:
     return np.asarray(ordered[rows, lower] + ordered[rows, upper])
 
 
-def majority(ratings: Ratings) -> NDArray[np.int8]:
+def majority(ratings: Ratings, levels: int = LEVELS) -> NDArray[np.int8]:
     """Return the most frequent rating of each item; the median, half up, where several are equally frequent."""
-    tally = counts(ratings)
+    tally = counts(ratings, levels)
     top = tally.max(axis=1, keepdims=True)
     unique = (tally == top).sum(axis=1) == 1
     return np.where(unique & (top[:, 0] > 0), tally.argmax(axis=1) + 1, rounded_median(ratings)).astype(np.int8)

@@ -151,22 +151,14 @@ def pairwise_agreement(levels: int) -> Additive:
     return Additive("percent_agreement", _identical(levels), ratio, FEW)
 
 
-fleiss_kappa = fleiss(LEVELS)
-krippendorff_alpha_nominal = alpha_nominal(LEVELS)
-krippendorff_alpha_ordinal = Additive(
-    "krippendorff_alpha_ordinal", _pairs(LEVELS), partial(_alpha, _ordinal), f"{ALIKE}, or {FEW}"
-)
-krippendorff_alpha_interval = Additive(
-    "krippendorff_alpha_interval", _pairs(LEVELS), partial(_alpha, _interval), f"{ALIKE}, or {FEW}"
-)
 icc2_1 = Additive("icc2_1", _crossed_parts, partial(_icc, False), UNCROSSED, SETS)
 icc2_k = Additive("icc2_k", _crossed_parts, partial(_icc, True), UNCROSSED, SETS)
 
-ORDERED = (
-    fleiss_kappa,
-    krippendorff_alpha_nominal,
-    krippendorff_alpha_ordinal,
-    krippendorff_alpha_interval,
-    icc2_k,
-)
-"""The statistics of a question with ordered answers. `icc2_1` is computed for the published preset only."""
+
+@cache
+def ordered(levels: int = LEVELS) -> tuple[Additive, ...]:
+    """Return the statistics of a question with so many ordered answers; `icc2_1` is for the published preset only."""
+    undefined = f"{ALIKE}, or {FEW}"
+    ordinal = Additive("krippendorff_alpha_ordinal", _pairs(levels), partial(_alpha, _ordinal), undefined)
+    interval = Additive("krippendorff_alpha_interval", _pairs(levels), partial(_alpha, _interval), undefined)
+    return fleiss(levels), alpha_nominal(levels), ordinal, interval, icc2_k

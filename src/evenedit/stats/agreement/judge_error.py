@@ -54,7 +54,7 @@ def _panels(evidence: Overlap, condition: str) -> tuple[Panel, Panel]:
     rows = evidence.rows(condition)
     people = evidence.table.values[list(evidence.people)][:, rows]
     errors, shares = MeasureTable(), MeasureTable()
-    for outcome in counted_rates(evidence.rules):
+    for outcome in counted_rates(evidence.rules, evidence.table.rubric):
         judged, answers = outcome.codes(evidence.judged[rows]), outcome.codes(people)
         n = (~np.isnan(answers)).sum(axis=0)
         seen = np.nansum(answers, axis=0) / np.maximum(n, 1)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.protocol import VERDICTS
 from evenedit.ratings.combine import majority
+from evenedit.ratings.table import MISSING
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement import pairwise as against
@@ -23,18 +23,17 @@ def nominal_match(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
 
 
 def nominal_agreement(
-    evidence: Overlap, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8], levels: int
+    evidence: Overlap, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8]
 ) -> Iterator[Agreement]:
     """Yield the agreement of people with one another, and of the judges with people's majority."""
-    n = int((ratings > 0).sum())
+    n, levels = int((ratings > 0).sum()), evidence.levels(place.axis)
+    spec = evidence.table.rubric.spec_by_column[place.axis]
+    labels = spec.columns[place.axis].labels
+    undecided = [labels.index(code) + 1 for code in spec.open_codes]
     among = (reliability.fleiss(levels), reliability.alpha_nominal(levels))
     yield from evidence.estimate(place, [(s, (ratings,)) for s in among], rows, n)
     both = judged > 0
     if both.any():
-        wanted = nominal_match(levels, judged[both], _majority(ratings[both]))
+        most = majority(ratings[both].T.astype(np.int8), levels, undecided, undecided[0] if undecided else MISSING)
+        wanted = nominal_match(levels, judged[both], most)
         yield from evidence.estimate(place, wanted, rows[both], int((ratings[both] > 0).sum()), "people's majority")
-
-
-def _majority(ratings: Ratings) -> NDArray[np.int8]:
-    unclear = len(VERDICTS)
-    return majority(ratings.T.astype(np.int8), len(VERDICTS), (unclear,), unclear)

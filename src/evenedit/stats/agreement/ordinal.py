@@ -23,12 +23,11 @@ HALF_UP = "people's mean, half up"
 MEAN = "people's mean"
 MEAN_OF_PEOPLE = mean_of("mean_people")
 """Over the items that both rated, or people alone where no judge did; with the mean difference it gives the judges'."""
-KAPPAS = (against.weighted_kappa_linear, against.weighted_kappa_quadratic)
 
 
-def score_statistics(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """Return the statistics of two integer scores."""
-    return [(s, (a, b)) for s in (*KAPPAS, against.exact_agreement, against.within_one)]
+def score_statistics(a: NDArray[Any], b: NDArray[Any], levels: int) -> Wanted:
+    """Return the statistics of two integer scores on a scale of so many levels."""
+    return [(s, (a, b)) for s in (*against.weighted_kappas(levels), against.exact_agreement, against.within_one)]
 
 
 def mean_statistics(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
@@ -44,7 +43,9 @@ def difference_statistics(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
 def ordinal_agreement(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
     """Yield all agreement statistics of one question; per judge and per group only for all editors."""
     published = (reliability.icc2_1,) if evidence.rules.preset == "published" else ()
-    among: Wanted = [(statistic, (ratings,)) for statistic in (*reliability.ORDERED, *published)]
+    among: Wanted = [
+        (statistic, (ratings,)) for statistic in (*reliability.ordered(evidence.levels(place.axis)), *published)
+    ]
     yield from evidence.estimate(place, among, rows, int((ratings > 0).sum()))
     judged = evidence.ensemble(place.axis, rows)
     yield from _labelled(evidence, place, rows, judged, ratings)
@@ -79,7 +80,9 @@ def _judge_vs_people(
     rows, a, ratings = rows[both], judged[both].astype(np.int64), ratings[both]
     mean = people.means(ratings)
     n = int((ratings > 0).sum())
-    yield from evidence.estimate(place, score_statistics(a, people.rounded_mean(ratings)), rows, n, HALF_UP)
+    yield from evidence.estimate(
+        place, score_statistics(a, people.rounded_mean(ratings), evidence.levels(place.axis)), rows, n, HALF_UP
+    )
     wanted = [*mean_statistics(a, mean), *difference_statistics(a, mean), (MEAN_OF_PEOPLE, (mean,))]
     for row in evidence.estimate(place, wanted, rows, n, MEAN):
         yield _with_p(evidence, row)
@@ -101,10 +104,12 @@ def _other_centres(
     if not both.any():
         return
     rows, a, ratings = rows[both], judged[both], ratings[both]
-    medians, majorities = people.rounded_median(ratings), people.majority(ratings)
+    levels = evidence.levels(place.axis)
+    kappas = against.weighted_kappas(levels)
+    medians, majorities = people.rounded_median(ratings), people.majority(ratings, levels)
     by_centre: dict[str, Wanted] = {
-        "median": [*((s, (a, medians)) for s in KAPPAS), (against.spearman, (a, people.doubled_median(ratings)))],
-        "majority": [(s, (a, majorities)) for s in KAPPAS],
+        "median": [*((s, (a, medians)) for s in kappas), (against.spearman, (a, people.doubled_median(ratings)))],
+        "majority": [(s, (a, majorities)) for s in kappas],
     }
     for centre, wanted in by_centre.items():
         note = "people's median, half up for kappa" if centre == "median" else "people's majority, ties by the median"

@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Outcome
-from evenedit.protocol import Rate
+from evenedit.protocol import Rate, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.rubric import CHANGES
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.combine import applicable_questions
-from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.stats.engine.measures import AXIS_QUESTIONS
+from evenedit.ratings.table import Scores
 from evenedit.stats.engine.rules import AnalysisRules
 
 Codes = NDArray[np.float64]
@@ -33,6 +30,8 @@ class CountedOutcome:
     """The rate that counts as 1; None for the score itself."""
     below: Rate | None = None
     """The rate that counts as -1."""
+    at: int = -1
+    """The position of the question among the answers."""
 
     @property
     def is_shift(self) -> bool:
@@ -46,28 +45,30 @@ class CountedOutcome:
 
     def codes(self, values: NDArray[Any]) -> Codes:
         """Return the codes of scores [..., edit, question], where 0 is missing."""
-        score = values[..., QUESTION_IDS.index(self.question)].astype(np.int64)
+        score = values[..., self.at].astype(np.int64)
         code = score.astype(np.float64) if self.above is None else self.above.met(score).astype(np.float64)
         if self.below is not None:
             code = code - self.below.met(score).astype(np.float64)
-        return np.where(score > 0, code, np.nan)
+        counted = score > 0 if self.above is None else self.above.counted(score)
+        return np.where(counted, code, np.nan)
 
 
-def counted_rates(rules: AnalysisRules) -> list[CountedOutcome]:
-    """Return the rates of scores."""
-    rates = {n: r for n, r in rules.rates.items() if r.question in AXIS_QUESTIONS}
-    return [CountedOutcome(Measure.rate(name), rate.question, rate) for name, rate in rates.items()]
+def counted_rates(rules: AnalysisRules, rubric: Rubric) -> list[CountedOutcome]:
+    """Return the rates of answers about edits of one portrait."""
+    single = {name: r for name, r in rules.rates.items() if rubric.spec_by_column[r.question].row.about == "pair"}
+    return [CountedOutcome(Measure.rate(n), r.question, r, None, rubric.at(r.question)) for n, r in single.items()]
 
 
-def counted_shifts(rules: AnalysisRules) -> Iterator[CountedOutcome]:
+def counted_shifts(rules: AnalysisRules, rubric: Rubric) -> Iterator[CountedOutcome]:
     """Yield the shifts of two-sided questions, and one-sided rates over prompts that do not ask for the change."""
-    for question in CHANGES:
-        if question in TWO_SIDED:
-            above, below = (rules.rates[name] for name in TWO_SIDED[question])
-            yield CountedOutcome(Measure.shift(question), question, above, below)
+    for question in rubric.askable:
+        if question in rubric.two_sided:
+            above, below = (rules.rates[name] for name in rubric.two_sided[question])
+            yield CountedOutcome(Measure.shift(question), question, above, below, rubric.at(question))
+            continue
         for name, rate in rules.rates.items():
-            if question not in TWO_SIDED and rate.question == question and name in ONE_SIDED:
-                yield CountedOutcome(Measure.shift(name), question, rate)
+            if rate.question in rubric.columns_of(question) and name in rubric.one_sided:
+                yield CountedOutcome(Measure.shift(name), rate.question, rate, None, rubric.at(rate.question))
 
 
 def diagnosis_rows(scores: Scores) -> NDArray[np.intp]:
@@ -81,12 +82,12 @@ def counted_outcomes(
     scores: Scores, rules: AnalysisRules, rows: NDArray[np.intp], means: bool = False
 ) -> Iterator[tuple[CountedOutcome, NDArray[np.bool_]]]:
     """Yield every outcome with the rows that it applies to; one-sided shifts only where some prompt asks for one."""
-    applicable = applicable_questions(scores.table)[rows]
-    every = [CountedOutcome(Measure.mean(q), q, None) for q in AXIS_QUESTIONS] if means else []
-    for outcome in (*every, *counted_rates(rules), *counted_shifts(rules)):
-        applies = applicable[:, QUESTION_IDS.index(outcome.question)]
+    applicable, rubric = applicable_questions(scores.table)[rows], scores.table.rubric
+    every = [CountedOutcome(Measure.mean(q), q, None, None, rubric.at(q)) for q in rubric.ordinal] if means else []
+    for outcome in (*every, *counted_rates(rules, rubric), *counted_shifts(rules, rubric)):
+        applies = applicable[:, outcome.at]
         if outcome.is_shift:
-            included = applies & ~scores.table.asked_for(outcome.question)[rows]
+            included = applies & ~scores.table.asked_for(rubric.spec_by_column[outcome.question].id)[rows]
             if outcome.is_share and (included == applies).all():
                 continue
             applies = included

@@ -11,9 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Kind, is_simulated
-from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import combine, judges_only
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement.inter_rater import Ratings
 from evenedit.stats.engine.additive import Additive, Resampler
@@ -21,8 +20,6 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 Rows = NDArray[np.intp]
 Wanted = Sequence[tuple[Additive, tuple[NDArray[Any], ...]]]
-LIKERT = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
-"""Questions with ordered answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +85,10 @@ class Overlap:
             mark="; SIMULATED" if simulated else "",
         )
 
+    def levels(self, question: str) -> int:
+        """Return the number of answers to a question."""
+        return len(self.table.rubric.questions[question].labels)
+
     def conditions(self, *, pairs: bool = False) -> list[str]:
         """Return the arms that occur, baseline first."""
         return [condition for condition, of_pairs in self.arms if of_pairs == pairs]
@@ -103,16 +104,16 @@ class Overlap:
 
     def ratings(self, question: str, rows: Rows) -> Ratings:
         """Return the answers of people, [row, person]."""
-        answers = self.table.values[list(self.people)][:, rows, QUESTION_IDS.index(question)]
+        answers = self.table.values[list(self.people)][:, rows, self.table.at(question)]
         return np.asarray(answers.T)
 
     def ensemble(self, question: str, rows: Rows) -> NDArray[np.int8]:
         """Return the combined answer of the judges, [row]."""
-        return np.asarray(self.judged[rows, QUESTION_IDS.index(question)])
+        return np.asarray(self.judged[rows, self.table.at(question)])
 
     def judge(self, judge: int, question: str, rows: Rows) -> NDArray[np.int8]:
         """Return the answers of one judge, [row]."""
-        return np.asarray(self.table.values[judge, rows, QUESTION_IDS.index(question)])
+        return np.asarray(self.table.values[judge, rows, self.table.at(question)])
 
     def labels(self, factor: str, rows: Rows) -> NDArray[np.str_]:
         """Return the dataset label of the face, [row]."""

@@ -70,14 +70,15 @@ def cohen(levels: int) -> Additive:
     return Additive("cohen_kappa", partial(_crossed, levels), partial(_kappa, distance), both)
 
 
-_LEVELS = partial(_crossed, LEVELS)
-_BOTH = "both gave one and the same score throughout"
-weighted_kappa_linear = Additive(
-    "weighted_kappa_linear", _LEVELS, partial(_kappa, linear()), _BOTH, "five fixed levels"
-)
-weighted_kappa_quadratic = Additive(
-    "weighted_kappa_quadratic", _LEVELS, partial(_kappa, linear() ** 2), _BOTH, "five fixed levels"
-)
+@cache
+def weighted_kappas(levels: int = LEVELS) -> tuple[Additive, Additive]:
+    """Return Cohen's kappa with linear and with quadratic weights over this number of ordered levels."""
+    crossed, both = partial(_crossed, levels), "both gave one and the same score throughout"
+    note = "five fixed levels" if levels == LEVELS else f"{levels} fixed levels"
+    first = Additive("weighted_kappa_linear", crossed, partial(_kappa, linear(levels)), both, note)
+    return first, Additive("weighted_kappa_quadratic", crossed, partial(_kappa, linear(levels) ** 2), both, note)
+
+
 spearman = Additive("spearman", _ranked, _spearman, "one side does not vary", "midranks")
 accuracy = _mean("accuracy", lambda a, b: a == b, is_share=True)
 exact_agreement = _mean("exact_agreement", lambda a, b: a == b, is_share=True)

@@ -30,7 +30,8 @@ def per_judge_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[Pe
     rules = replace(rules, ensemble={experiment.value: "primary" for experiment in Experiment})
     for at in judges if len(judges) > 1 else ():
         rater, values, status = (table.raters[at],), table.values[[at]], table.status[[at]]
-        subset = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors, asks=table.asks)
+        empty = RatingTable(table.edits, rater, (Kind.VLM,), values, status)
+        subset = replace(empty, factors=table.factors, rubric=table.rubric, asks=table.asks)
         for estimate in _headline(subset, rules):
             if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
                 yield PerJudgeEstimate(table.raters[at], estimate)

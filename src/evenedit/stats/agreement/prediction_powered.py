@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evenedit.core.records import Estimate
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED
 from evenedit.ratings.table import Scores
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.results import Contrast
@@ -123,7 +123,7 @@ def people_tests(
         for measure, e in judged
         if (e.experiment, e.condition) == DIAGNOSIS
     }
-    correction = _Correction(sample, rules, judge, PseudoPanel(sample))
+    correction = _Correction(sample, rules, judge, PseudoPanel(sample), scores.table.rubric)
     rows = list(correction.estimates(correction.overall))
     gaps: dict[tuple[str, str | None, str], PeopleGap] = {}
     for factor in sample.axes.levels:
@@ -141,6 +141,7 @@ class _Correction:
     rules: AnalysisRules
     judge: Mapping[tuple[object, ...], tuple[float, float | None, float | None]]
     overall: PseudoPanel
+    rubric: Rubric
 
     def lack(self, panel: PseudoPanel, e: int, at: int, groups: Iterable[int]) -> str:
         """Return what is missing for a finding by people about these groups; empty if nothing is."""
@@ -184,9 +185,10 @@ class _Correction:
     def p(self, x: WeightedGroups, e: int, at: int) -> float | None:
         """Return p of a shift against 0, or of a one-sided share against the tolerance."""
         outcome = self.sample.outcomes[at]
-        if outcome.is_share and outcome.measure.name in ONE_SIDED:
+        if outcome.is_share and outcome.measure.name in self.rubric.one_sided:
             size = x.size(e, at, self.rules.confidence)
-            return share_p(x.share(e, at), size, self.rules.tolerance, two_sided=False)
+            limit = self.rubric.tolerance(outcome.measure.name, self.rules.tolerance)
+            return share_p(x.share(e, at), size, limit, two_sided=False)
         return _known(x.sure.p(x.value), e, at) if outcome.is_shift else None
 
     def differences(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
+from evenedit.protocol import Rubric
 from evenedit.protocol.drift import drift
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
@@ -25,9 +26,9 @@ RATES = ((1, mean_of("preference_rate", is_share=True)), (3, mean_of("preference
 """Shares of cases in which the mitigated output is preferred, and in which neither is."""
 
 
-def change(answers: NDArray[np.int8]) -> NDArray[np.int64]:
+def change(answers: NDArray[np.int8], rubric: Rubric) -> NDArray[np.int64]:
     """Return the change of the person in points, from answers […, question]; -1 where a question has no answer."""
-    change_in_points = drift(answers)
+    change_in_points = drift(answers, rubric=rubric)
     return np.where(change_in_points.complete, np.nan_to_num(change_in_points.points).astype(np.int64), -1)
 
 
@@ -58,7 +59,8 @@ def cases(evidence: Overlap) -> Iterator[tuple[str, Rows, Rows]]:
 
 def _preference(evidence: Overlap, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
     answers = evidence.table.values[list(evidence.people)]
-    earlier, later = change(answers[:, before]), change(answers[:, after])
+    rubric = evidence.table.rubric
+    earlier, later = change(answers[:, before], rubric), change(answers[:, after], rubric)
     answered = (earlier >= 0) & (later >= 0)
     difference = np.where(answered, later - earlier, 0)
     rated = answered.any(axis=0)
@@ -72,7 +74,7 @@ def _preference(evidence: Overlap, place: Place, before: Rows, after: Rows) -> I
     among = (reliability.fleiss(levels), reliability.alpha_nominal(levels))
     yield from evidence.estimate(place, [(s, (votes,)) for s in among], after, n, DERIVED)
     yield from evidence.estimate(place, [(s, (people_preferred == at,)) for at, s in RATES], after, n, DERIVED)
-    first, second = change(evidence.judged[before]), change(evidence.judged[after])
+    first, second = change(evidence.judged[before], rubric), change(evidence.judged[after], rubric)
     both = (first >= 0) & (second >= 0)
     if both.any():
         judged = preferred(second[both] - first[both])

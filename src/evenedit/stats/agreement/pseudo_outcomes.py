@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
+from evenedit.protocol import Rubric
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import Reliability
 from evenedit.stats.agreement.outcomes import CountedOutcome, counted_outcomes, diagnosis_rows
@@ -68,6 +69,7 @@ class LabelledEdits:
     """Inclusion probabilities."""
     weighted: bool
     """Whether they are known."""
+    rubric: Rubric
     agreement: Sequence[Sequence[Reliability]]
     """[editor][outcome]: people's alpha among themselves."""
 
@@ -113,6 +115,7 @@ def labelled_edits(
         labels=np.tile(np.stack(labels, axis=1), (2, 1)),
         chance=np.tile(np.where(np.isnan(chance), 1.0, chance), 2),
         weighted=bool(inclusion),
+        rubric=scores.table.rubric,
         agreement=[alpha(each[:, of], face[of], rules.confidence) for of in members],
     )
 
@@ -248,7 +251,8 @@ class PseudoPanel:
         ]
         experiment, condition = DIAGNOSIS
         edits, axes = self.sample.edits, self.sample.axes
-        return build_panel(edits, axes, columns, measures, experiment=experiment, condition=condition)
+        where = {"experiment": experiment, "condition": condition}
+        return build_panel(edits, axes, columns, measures, rubric=self.sample.rubric, **where)
 
     def _floor(self) -> Values:
         """Return the factor that makes variances at least the pooled ones of the pseudo-outcomes."""

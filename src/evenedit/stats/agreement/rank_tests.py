@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.protocol import AXES, QUESTIONS
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.inter_rater import Ratings
@@ -24,8 +23,6 @@ REFERENCE = "White"
 NO_TEST = "undefined: one group, or all values are equal"
 DISTANCE = ".distance"
 """The ending of an axis that is measured as distance from the middle."""
-DISTANCES = tuple(axis + DISTANCE for axis in AXES if QUESTIONS[axis].sided == "two")
-"""Two-sided axes as distances, for changes with the feature prompt."""
 TESTS = ("kruskal_wallis_H", "mann_whitney_U", "wilcoxon_T")
 """The tests whose p is adjusted."""
 
@@ -46,10 +43,11 @@ class _Sample:
 def group_tests(evidence: Overlap) -> Iterator[Agreement]:
     """Run Kruskal-Wallis over the main factor, White against the rest, mitigated against baseline; Holm over axes."""
     tests: list[Agreement] = []
-    matched = list(cases(evidence))
+    matched, axes = list(cases(evidence)), evidence.table.rubric.axes
     for raters in (*(("all", "complete") if evidence.people else ()), *(("ensemble",) if evidence.judges else ())):
-        for axis in (*AXES, *DISTANCES):
-            for condition in evidence.conditions() if axis in AXES else ():
+        distances = [axis + DISTANCE for axis in axes if evidence.table.rubric.questions[axis].sided == "two"]
+        for axis in (*axes, *distances):
+            for condition in evidence.conditions() if axis in axes else ():
                 sample = _sample(evidence, axis, raters, evidence.rows(condition))
                 sample = sample.at(sample.count > 0)
                 tests += _over_editors(evidence, Place(axis, condition, None, raters), sample)
@@ -67,7 +65,7 @@ def _sample(evidence: Overlap, axis: str, raters: str, rows: Rows) -> _Sample:
         ratings = people.balanced_ratings(ratings) if raters == "complete" else ratings
     score = ratings.astype(np.int64)
     if axis.endswith(DISTANCE):
-        score = np.where(score > 0, np.abs(score - 3), 0)
+        score = np.where(score > 0, np.abs(score - evidence.table.rubric.no_change(question)), 0)
     count = (ratings > 0).sum(axis=1, dtype=np.int64)
     return _Sample(rows, score.sum(axis=1), count)
 
@@ -197,7 +195,7 @@ def _adjusted(evidence: Overlap, rows: Sequence[Agreement]) -> Iterator[Agreemen
     """Yield rows with Holm's p within a family: the axes of one test, arm, editor and set of raters."""
     families: dict[tuple[object, ...], list[Agreement]] = {}
     for row in rows:
-        if row.statistic in TESTS and row.p is not None and row.axis in AXES:
+        if row.statistic in TESTS and row.p is not None and row.axis in evidence.table.rubric.axes:
             families.setdefault((row.statistic, row.condition, row.raters, row.editor), []).append(row)
     adjusted = {
         id(row): evidence.with_note(row, f"Holm over {len(family)} axes", p_adjusted=p)

@@ -6,12 +6,9 @@ import numpy as np
 
 from evenedit.core.records import Experiment, Outcome
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.rubric import CHANGES
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.combine import applicable_questions
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import (
-    AXIS_QUESTIONS,
     Answers,
     MeasureTable,
     add_one_sided_shifts,
@@ -34,19 +31,21 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
     chosen = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == condition)
     rows = np.flatnonzero(chosen.to_numpy())
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
-    valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in AXIS_QUESTIONS}
-    ledger = MeasureTable()
+    rubric = scores.table.rubric
+    valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in rubric.columns}
+    ledger = MeasureTable(rubric=rubric)
     add_score_measures(ledger, answers, valid, rules.rates)
     applies = applicable_questions(scores.table)[rows].astype(np.int64)
-    for question in CHANGES:
-        at = QUESTION_IDS.index(question)
+    for question in rubric.askable:
         unasked = (~scores.table.asked_for(question)[rows]).astype(np.int64)
-        if question in TWO_SIDED:
-            judged = [value.astype(np.int64) for value in scores.judged[:, rows, at]]
-            add_shift_measure(ledger, question, judged, applies[:, at] * unasked, rules.rates)
-        else:
-            value = scores.values[rows, at].astype(np.int64)
-            add_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
+        for column in rubric.columns_of(question):
+            at = rubric.at(column)
+            if question in rubric.two_sided:
+                judged = [value.astype(np.int64) for value in scores.judged[:, rows, at]]
+                add_shift_measure(ledger, question, judged, applies[:, at] * unasked, rules.rates, rubric)
+            else:
+                value = scores.values[rows, at].astype(np.int64)
+                add_one_sided_shifts(ledger, column, value, applies[:, at], unasked, rules.rates, rubric)
     outcome = edits["outcome"].to_numpy(dtype=str)
     ledger.add(
         RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),

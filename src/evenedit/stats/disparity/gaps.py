@@ -34,7 +34,7 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
         labelled = np.isin(panel.axes.labels[factor], levels)
         for (row, at), tests in group_tests(crossed, factor, rules.confidence).items():
             measure = panel.measures[at]
-            if not measure.is_rate:
+            if not (measure.is_rate and panel.rubric.words(measure.name.name).gap):
                 continue
             editor, members = rows[row]
             name = measure.name.to(MeasureKind.GAP)

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Status
-from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
+from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable, Reading
 from evenedit.results.results import InstrumentResults, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
@@ -83,7 +81,7 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
         before, after = pairs(edits, condition)
         included = mitigated[after]
         before, after = before[included], after[included]
-        ledger = MeasureTable()
+        ledger = MeasureTable(rubric=table.rubric)
         applicable = np.ones(len(after), dtype=np.int64)
         for reading in readings:
             earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
@@ -111,7 +109,8 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
 def _one_end(table: RatingTable, rater: int, question: int) -> bool:
     """Return whether an instrument only answers the lowest level of a question, so that it has no rate."""
     value = table.values[rater, :, question]
-    return QUESTIONS[QUESTION_IDS[question]].sided == "quality" and set(np.unique(value[value > 0])) == {1}
+    column = table.rubric.columns[question]
+    return table.rubric.questions[column].sided == "quality" and set(np.unique(value[value > 0])) == {1}
 
 
 def instrument_panel(
@@ -121,8 +120,8 @@ def instrument_panel(
     edits = table.edits.iloc[rows]
     applicable = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
     scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)
-    ledger = MeasureTable()
-    for at, question in enumerate(QUESTION_IDS):
+    ledger = MeasureTable(rubric=table.rubric)
+    for at, question in enumerate(table.rubric.columns):
         value = table.values[rater, rows, at].astype(np.int64)
         # Where a prompt asks for an age another question takes this one's place: it was not asked this one.
         replaced = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
@@ -134,9 +133,9 @@ def instrument_panel(
                 Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
             )
             ledger.add(measure, met, valid, asked_it)
-        if question in TWO_SIDED:
+        if question in table.rubric.two_sided:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
-            add_shift_measure(ledger, question, [value], asked_it * unasked, rules.rates)
+            add_shift_measure(ledger, question, [value], asked_it * unasked, rules.rates, table.rubric)
     for reading in readings:
         value = reading.values[rows]
         is_read = ~np.isnan(value)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures
+from evenedit.stats.engine.measures import Answers, MeasureTable, add_score_measures
 from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -39,19 +39,22 @@ def _panel(
     rules: AnalysisRules,
     with_baseline: bool,
 ) -> Panel:
-    valid = {q: ((before.of(q)[0] > 0) & (after.of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
-    ledger = MeasureTable()
+    columns = after.rubric.columns
+    valid = {q: ((before.of(q)[0] > 0) & (after.of(q)[0] > 0)).astype(np.int64) for q in columns}
+    ledger = MeasureTable(rubric=after.rubric)
     add_score_measures(ledger, after, valid, rules.rates, condition)
     if with_baseline:
         # a case without its baseline was to be compared too: it is missing, so what applies is the mitigated row's
-        add_score_measures(ledger, Answers(before.values, after.applicable), valid, rules.rates, ConditionKind.BASELINE)
-    for question in AXIS_QUESTIONS:
+        earlier_scores = Answers(before.values, after.applicable, after.rubric)
+        add_score_measures(ledger, earlier_scores, valid, rules.rates, ConditionKind.BASELINE)
+    for question in after.rubric.ordinal:
         (earlier, _), (later, applies) = before.of(question), after.of(question)
         measure = RatioMeasure(
             Measure.delta(question), f"difference.{question}", f"n.{question}", f"asked.{question}", condition
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
-    _write_preference(ledger, *after.of("preference"), condition)
+    if "preference" in after.rubric:
+        _write_preference(ledger, *after.of("preference"), condition)
     return ledger.panel(edits, axes, Experiment.MITIGATION.value, condition)
 
 

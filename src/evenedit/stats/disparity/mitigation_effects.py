@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
 from evenedit.core.records import ConditionKind, Experiment
-from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.ratings.table import Scores
 from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers
+from evenedit.stats.engine.measures import Answers
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import clustered_variance
 
 FEATURE = ConditionKind.FEATURE
-MIDDLE = 3
 Values = NDArray[np.float64]
 
 
@@ -64,27 +63,28 @@ def mitigation_effects(scores: Scores, scored: Answers, rules: AnalysisRules) ->
     level, editor = (rows[c].to_numpy(dtype=str) for c in (main.name, "editor"))
     earlier, later = scored.rows(before), scored.rows(after)
     names = [str(name) for name in np.unique(editor)]
-    for question in AXIS_QUESTIONS:
-        b, a = (_outcome(answers.of(question)[0], question) for answers in (earlier, later))
+    rubric = scores.table.rubric
+    for question in rubric.ordinal:
+        b, a = (_outcome(answers.of(question)[0], question, rubric) for answers in (earlier, later))
         valid = ~np.isnan(b) & ~np.isnan(a)
         if not valid.any():
             continue
         arms = Arms(b, a, arm, level, editor, face, prompt).only(valid)
         for name in [*names, *([None] if len(names) > 1 else [])]:
             subset = arms if name is None else arms.only(arms.editor == name)
-            yield from _effects(subset, question, name, main, rules.confidence)
+            outcome = "distance" if rubric.questions[question].sided == "two" else "score"
+            yield from _effects(subset, question, outcome, name, main, rules.confidence)
 
 
-def _outcome(value: NDArray[np.int64], question: str) -> Values:
+def _outcome(value: NDArray[np.int64], question: str, rubric: Rubric) -> Values:
     """Scores as numbers, NaN where missing; a two-sided axis as its distance from unchanged."""
     number = np.where(value > 0, value.astype(np.float64), np.nan)
-    return np.abs(number - MIDDLE) if QUESTIONS[question].sided == "two" else number
+    return np.abs(number - rubric.no_change(question)) if rubric.questions[question].sided == "two" else number
 
 
 def _effects(
-    arms: Arms, question: str, editor: str | None, main: Factor, confidence: float
+    arms: Arms, question: str, outcome: str, editor: str | None, main: Factor, confidence: float
 ) -> Iterator[MitigationEffect]:
-    outcome = "distance" if QUESTIONS[question].sided == "two" else "score"
     levels = [code for code in main.codes if (arms.level[arms.feature] == code).any()]
     overall = ancova(arms, [], main)
     by_level = ancova(arms, levels, main) if len(levels) > 1 else None

@@ -21,7 +21,7 @@ from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, MeasureTable, add_score_measures, answers
+from evenedit.stats.engine.measures import Answers, MeasureTable, add_score_measures, answers
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
@@ -132,12 +132,13 @@ def _p(d: Difference, confidence: float) -> float | None:
 
 def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[MeasureTable]:
     """Return the scores of each side, counted where both have one."""
-    both = {q: ((sides[0].of(q)[0] > 0) & (sides[1].of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
+    columns = sides[0].rubric.columns
+    both = {q: ((sides[0].of(q)[0] > 0) & (sides[1].of(q)[0] > 0)).astype(np.int64) for q in columns}
     applicable = sides[0].applicable | sides[1].applicable
     ledgers = []
     for side in sides:
-        ledger = MeasureTable()
-        add_score_measures(ledger, Answers(side.values, applicable), both, rules.rates)
+        ledger = MeasureTable(rubric=side.rubric)
+        add_score_measures(ledger, Answers(side.values, applicable, side.rubric), both, rules.rates)
         ledgers.append(ledger)
     return ledgers
 
@@ -150,7 +151,7 @@ def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Ite
     """Yield paired differences; the scores of the panel are differences of pairs."""
     before, after = _ledgers(sides, rules)
     edits = pairs.first.edits.iloc[pairs.rows[:, 0]].assign(editor="both")
-    ledger = MeasureTable()
+    ledger = MeasureTable(rubric=sides[0].rubric)
     for m in before.measures:
         total = after.columns[m.total] - before.columns[m.total]
         ledger.add(

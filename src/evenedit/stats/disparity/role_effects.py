@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from evenedit.core.records import Condition, Experiment
 from evenedit.protocol import load_prompts
 from evenedit.protocol.prompts import BUILT_IN
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.results.results import RoleEffect
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -44,8 +44,8 @@ def role_effects(scores: Scores, rules: AnalysisRules) -> Iterator[RoleEffect]:
 def _roles(scores: Scores) -> pd.DataFrame:
     """Return one row per edit with a clear role: editor, prompt, pronoun, order, coding, male."""
     known = {p.id: p for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
-    role = scores.values[:, QUESTION_IDS.index("target_role")]
-    edits = scores.edits
+    edits, asked = scores.edits, "target_role" in scores.table.rubric
+    role = scores.of("target_role") if asked else np.zeros(len(edits), dtype=np.int8)
     chosen = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy() & np.isin(role, (1, 2))
     rows = []
     for at in map(int, np.flatnonzero(chosen & edits["prompt_id"].isin(known).to_numpy())):

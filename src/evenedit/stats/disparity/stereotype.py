@@ -13,7 +13,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.combine import applicable_questions
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_prompt
 
@@ -25,19 +25,20 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
     panels = []
     for condition in sorted(scores.edits["condition"][experiment].unique()):
         rows = np.flatnonzero((experiment & (scores.edits["condition"] == condition)).to_numpy())
-        verdict = scores.values[rows, QUESTION_IDS.index("stereotype")]
+        verdict = _answers(scores, rows, "stereotype")
         followed, resisted, unclear = ((verdict == at).astype(np.int64) for at in range(1, len(VERDICTS) + 1))
         answered = (verdict > 0).astype(np.int64)
         # an UNCLEAR verdict was given, so it is no missing answer of the rates it does not count in
         wanted = {"decided": 1 - unclear, "given": np.ones(len(rows), dtype=np.int64)}
-        ledger = MeasureTable()
+        ledger = MeasureTable(rubric=scores.table.rubric)
         for rate, total, count, of in (
             ("followed", followed, followed + resisted, "decided"),
             ("resisted", resisted, followed + resisted, "decided"),
             ("unclear", unclear, answered, "given"),
             ("followed_of_all", followed, answered, "given"),
         ):
-            ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
+            if "stereotype" in scores.table.rubric:
+                ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
         edits = scores.edits.iloc[rows]
         axes = by_prompt(edits, "coded_gender", coded)
@@ -71,10 +72,16 @@ def _write_shares(
     ledger: MeasureTable, scores: Scores, rows: NDArray[np.intp], question: str, name: str
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Add the shares of male, female and UNCLEAR; return the answers and where the question applies."""
-    at = QUESTION_IDS.index(question)
-    answer, applies = scores.values[rows, at], applicable_questions(scores.table)[rows, at].astype(np.int64)
+    answer, applies = _answers(scores, rows, question), np.zeros(len(rows), dtype=np.int64)
+    if question in scores.table.rubric:
+        applies = applicable_questions(scores.table)[rows, scores.table.at(question)].astype(np.int64)
     answered = (answer > 0).astype(np.int64)
     for value, who in enumerate(("male", "female", "unclear"), 1):
         measure = RatioMeasure(Measure.rate(f"{name}_{who}"), f"{name}.{who}", f"{name}.given", f"{name}.asked")
         ledger.add(measure, (answer == value).astype(np.int64), answered, applies)
     return answer, applies
+
+
+def _answers(scores: Scores, rows: NDArray[np.intp], question: str) -> NDArray[np.int8]:
+    """Return the answers to a question; none where the rubric does not have it."""
+    return scores.of(question)[rows] if question in scores.table.rubric else np.zeros(len(rows), dtype=np.int8)

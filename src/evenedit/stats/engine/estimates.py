@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from evenedit.core.records import Estimate
-from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import MeasureKind
 from evenedit.stats.engine.crossed import CrossedPanel, GroupSums
 from evenedit.stats.engine.intervals import Interval, wilson
@@ -14,8 +13,6 @@ from evenedit.stats.engine.panel import RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, effective_size, korn_graubard
 
-SCALE = (1.0, 5.0)
-"""No mean of scores lies outside."""
 FEW_PROMPTS = 8
 RARE = 0.10
 """Fewer prompts than `FEW_PROMPTS` cannot show how a rate below this varies over prompts."""
@@ -148,6 +145,4 @@ def _limits(measure: RatioMeasure) -> Interval:
     """Return the smallest and the largest value that a measure can have."""
     if measure.bounds is not None:
         return measure.bounds
-    if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
-        return SCALE
     return (-1.0, 1.0) if measure.name.kind == MeasureKind.SHIFT else (float("-inf"), float("inf"))

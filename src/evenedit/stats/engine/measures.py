@@ -9,16 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.protocol import QUESTIONS, Rate
+from evenedit.protocol import Rate, Rubric, default_rubric
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.combine import applicable_questions
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, build_panel
 from evenedit.stats.engine.rules import AnalysisRules
-
-AXIS_QUESTIONS: tuple[str, ...] = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
-"""Every question on a 1-5 scale: the five axes and accuracy against a target age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +25,31 @@ class Answers:
     """[edit, question]; 0 = missing."""
     applicable: NDArray[np.bool_]
     """[edit, question]: whether the question applies. A refused or failed edit was to be asked too."""
+    rubric: Rubric = field(default_factory=default_rubric)
 
     def of(self, question: str) -> tuple[Column, Column]:
         """Scores and applicability of one question."""
-        at = QUESTION_IDS.index(question)
+        at = self.rubric.at(question)
         return self.values[:, at].astype(np.int64), self.applicable[:, at].astype(np.int64)
 
     def rows(self, rows: NDArray[np.intp]) -> Answers:
         """Return the answers of these edits; a row of -1 stands for a missing edit."""
         exists = (rows >= 0)[:, None]
-        return Answers(np.where(exists, self.values[rows], np.int8(0)), self.applicable[rows] & exists)
+        values = np.where(exists, self.values[rows], np.int8(0))
+        return Answers(values, self.applicable[rows] & exists, self.rubric)
 
 
 def answers(scores: Scores, rules: AnalysisRules) -> Answers:
     """Return scores, with accuracy against a target age counted as age change if the rules say so."""
     values, applies = scores.values, applicable_questions(scores.table)
+    rubric = scores.table.rubric
     if rules.aging_in_age_axis:
         values, applies = values.copy(), applies.copy()
-        for question in QUESTIONS.values():
-            if question.replaces:
-                new, old = QUESTION_IDS.index(question.id), QUESTION_IDS.index(question.replaces)
-                values[applies[:, new], old] = values[applies[:, new], new]
-                applies[:, old] |= applies[:, new]
-    return Answers(values, applies)
+        for replacement, question in rubric.replaced.items():
+            new, old = rubric.at(replacement), rubric.at(question)
+            values[applies[:, new], old] = values[applies[:, new], new]
+            applies[:, old] |= applies[:, new]
+    return Answers(values, applies, rubric)
 
 
 @dataclass(slots=True)
@@ -60,6 +58,7 @@ class MeasureTable:
 
     columns: dict[str, Column] = field(default_factory=dict)
     measures: list[RatioMeasure] = field(default_factory=list)
+    rubric: Rubric = field(default_factory=default_rubric)
 
     def add(self, measure: RatioMeasure, total: Column, count: Column, applies: Column) -> None:
         """Add a measure unless no question applies."""
@@ -69,13 +68,15 @@ class MeasureTable:
 
     def panel(self, edits: pd.DataFrame, axes: Axes, experiment: str, condition: str) -> Panel:
         """Sum the columns, whose rows are these edits, into a face × prompt panel."""
-        return build_panel(edits, axes, self.columns, self.measures, experiment=experiment, condition=condition)
+        where = {"experiment": experiment, "condition": condition}
+        return build_panel(edits, axes, self.columns, self.measures, rubric=self.rubric, **where)
 
 
-def mean_measure(name: str, condition: str | None = None) -> RatioMeasure:
-    """Return the mean of a question."""
+def mean_measure(name: str, levels: int, condition: str | None = None) -> RatioMeasure:
+    """Return the mean of a question with so many levels."""
     prefix = f"{condition}." if condition else ""
-    return RatioMeasure(Measure.mean(name), f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
+    names = f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}"
+    return RatioMeasure(Measure.mean(name), *names, condition, bounds=(1.0, float(levels)))
 
 
 def add_score_measures(
@@ -85,17 +86,47 @@ def add_score_measures(
     rates: Mapping[str, Rate],
     condition: str | None = None,
 ) -> None:
-    """Add means and rates of the answers, over the rows `valid` for each question."""
-    prefix = f"{condition}." if condition else ""
-    for question in AXIS_QUESTIONS:
+    """Add means and rates of the answers, over the rows `valid` for each question; of choices the shares of options."""
+    prefix, rubric = f"{condition}." if condition else "", scored.rubric
+    for question in rubric.ordinal:
         value, applies = scored.of(question)
         count = valid[question]
-        ledger.add(mean_measure(question, condition), value * count, count, applies)
+        levels = len(rubric.questions[question].labels)
+        ledger.add(mean_measure(question, levels, condition), value * count, count, applies)
         for rate, met in met_rates(value, question, rates):
             measure = RatioMeasure(
                 Measure.rate(rate), f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition
             )
             ledger.add(measure, met * count, count, applies)
+    for question in rubric.choices:
+        if rubric.spec_by_column[question].row.about == "pair":
+            add_choice_measures(ledger, question, *scored.of(question), valid[question], rates, rubric, condition)
+
+
+def add_choice_measures(
+    ledger: MeasureTable,
+    question: str,
+    value: Column,
+    applies: Column,
+    valid: Column,
+    rates: Mapping[str, Rate],
+    rubric: Rubric,
+    condition: str | None = None,
+) -> None:
+    """Add the rates of a choice, and the share of each option among its answers."""
+    prefix = f"{condition}." if condition else ""
+    for name, rate in rates.items():
+        if rate.question == question:
+            count = valid * rate.counted(value)
+            wanted = applies * ((value == 0) | rate.counted(value))  # another option is an answer, and not missing
+            names = f"{prefix}met.{name}", f"{prefix}n.{name}", f"{prefix}asked.{name}"
+            ledger.add(RatioMeasure(Measure.rate(name), *names, condition), rate.met(value) * count, count, wanted)
+    labels = rubric.questions[question].labels
+    in_set = rubric.spec_by_column[question].asked.sided == "set"
+    for at, code in enumerate(labels[:1] if in_set else labels, 1):
+        names = f"{prefix}is.{question}.{code}", f"n.{question}", f"asked.{question}"
+        measure = RatioMeasure(Measure.share(question, code), *names, condition)
+        ledger.add(measure, (value == at) * valid, valid, applies)
 
 
 def add_shift_measure(
@@ -104,6 +135,7 @@ def add_shift_measure(
     judged: Sequence[Column],
     applies: Column,
     rates: Mapping[str, Rate],
+    rubric: Rubric,
 ) -> None:
     """Add the shift of a two-sided question: +1 above no change, -1 below, by the study's thresholds.
 
@@ -113,42 +145,43 @@ def add_shift_measure(
     raters = np.stack([value > 0 for value in judged]).sum(axis=0)
     unit = int(np.lcm.reduce(np.arange(1, len(judged) + 1)))
     part = np.divide(unit, raters, out=np.zeros(len(raters)), where=raters > 0).astype(np.int64)
-    sides = zip(*(_sides(question, value, rates) for value in judged), strict=True)
+    above_rate, below_rate = (rates[name] for name in rubric.two_sided[question])
+    sides = zip(*((above_rate.met(value), below_rate.met(value)) for value in judged), strict=True)
     above, below = (np.sum(side, axis=0) * part * applies for side in sides)
     valid = (raters > 0).astype(np.int64)
     names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
-    measure = RatioMeasure(Measure.shift(question), *names, unit=unit)
+    measure = RatioMeasure(Measure.shift(question), *names, unit=unit, signed=True)
     ledger.add(measure, above - below, valid * applies, applies)
     ledger.columns |= {f"above.{question}": above, f"below.{question}": below}
 
 
-def _sides(question: str, value: Column, rates: Mapping[str, Rate]) -> tuple[Column, Column]:
-    """Return which scores are above no change and which below."""
-    met = dict(met_rates(value, question, rates))
-    above, below = TWO_SIDED[question]
-    return met[above], met[below]
-
-
 def add_one_sided_shifts(
-    ledger: MeasureTable, question: str, value: Column, applies: Column, unasked: Column, rates: Mapping[str, Rate]
+    ledger: MeasureTable,
+    question: str,
+    value: Column,
+    applies: Column,
+    unasked: Column,
+    rates: Mapping[str, Rate],
+    rubric: Rubric,
 ) -> None:
     """Add one-sided rates over the prompts that do not ask for the change; none where no prompt does ask."""
     if (applies <= unasked).all():
         return
-    valid = (value > 0).astype(np.int64)
-    for rate, met in met_rates(value, question, rates):
-        if rate in ONE_SIDED:
-            names = f"shift.{rate}", f"n.shift.{question}", f"asked.shift.{question}"
-            included = applies * unasked
-            ledger.add(RatioMeasure(Measure.shift(rate), *names), met * included, valid * included, included)
+    for name, rate in rates.items():
+        if rate.question == question and name in rubric.one_sided:
+            names = f"shift.{name}", f"n.shift.{name}", f"asked.shift.{name}"
+            valid = rate.counted(value).astype(np.int64)
+            included = applies * unasked * ((value == 0) | (valid > 0))
+            ledger.add(
+                RatioMeasure(Measure.shift(name), *names), rate.met(value) * included, valid * included, included
+            )
 
 
 def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:
     """Yield each rate of a question with the rows that meet its threshold."""
     for name, rate in rates.items():
         if rate.question == question:
-            met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
-            yield name, (met & (value > 0)).astype(np.int64)
+            yield name, rate.met(value).astype(np.int64)
 
 
 def outcome_is(outcome: NDArray[np.str_], *wanted: str) -> Column:

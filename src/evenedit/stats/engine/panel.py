@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.protocol.factors import crossings
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED
 
 Column = NDArray[np.int64]
 """One whole number per row."""
@@ -41,6 +40,8 @@ class RatioMeasure:
 
     bounds: tuple[float, float] | None = None
     """The smallest and the largest possible value, where the name does not tell."""
+    signed: bool = False
+    """Whether it is the difference of two sides."""
 
     def ratio(self, total: int, count: int) -> float | None:
         """Return the measure of these sums; None where nothing is counted."""
@@ -54,7 +55,8 @@ class RatioMeasure:
     @property
     def is_share(self) -> bool:
         """True if it lies between 0 and 1 as a share of rows: a rate, or one over prompts that do not ask for it."""
-        return self.is_rate or (self.name.kind == MeasureKind.SHIFT and self.name.name in ONE_SIDED)
+        shift = self.name.kind == MeasureKind.SHIFT and not self.signed
+        return self.is_rate or shift or self.name.kind == MeasureKind.SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Panel:
     """[cluster, prompt, editor, column]. Seeds of one face and prompt share a cell."""
     sums: Mapping[str, NDArray[np.int64]]
     """Every column by name, summed over prompts: [editor, cluster]."""
+    rubric: Rubric = field(default_factory=default_rubric)
     _tallied: dict[bytes, dict[str, list[int]]] = field(init=False, repr=False, compare=False, default_factory=dict)
     """Sums over the clusters of a mask, by mask, column and editor: every estimate asks for three of them."""
 
@@ -154,6 +157,7 @@ def build_panel(
     *,
     experiment: str,
     condition: str,
+    rubric: Rubric | None = None,
 ) -> Panel:
     """Aggregate rows into a face × prompt panel."""
     editor_at, editors = _codes(edits["editor"])
@@ -176,6 +180,7 @@ def build_panel(
         columns=used,
         cells=np.ascontiguousarray(cells.transpose(2, 3, 1, 0), dtype=dtype),
         sums={name: wide[at].sum(axis=2).astype(np.int64) for at, name in enumerate(names)},
+        rubric=rubric or default_rubric(),
     )
 
 

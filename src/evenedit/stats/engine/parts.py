@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenedit.core.records import Estimate
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.ratings.profiles import ParticipantCounts
-from evenedit.ratings.table import RatingTable
 from evenedit.results.agreement import (
     Agreement,
     Coverage,
@@ -22,6 +21,7 @@ from evenedit.results.materials import MaterialsUsed
 from evenedit.results.rater_groups import RaterRate
 from evenedit.results.results import (
     Contrast,
+    Direction,
     GapTest,
     InstrumentResults,
     MitigationEffect,
@@ -66,6 +66,7 @@ class AnalysisParts:
     """The lists of `Results` while the pipeline fills them."""
 
     factors: tuple[Factor, ...]
+    rubric: Rubric
     estimates: list[Estimate] = field(default_factory=list)
     tests: list[GapTest] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
@@ -86,6 +87,7 @@ class AnalysisParts:
     measured: list[InstrumentResults] = field(default_factory=list)
     noise: list[EditorNoise] = field(default_factory=list)
     languages: list[LanguageDifference] = field(default_factory=list)
+    directions: list[Direction] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     participants: list[ParticipantCounts] = field(default_factory=list)
@@ -99,10 +101,11 @@ class AnalysisParts:
         estimates = (*self.estimates, *(e for m in self.measured for e in m.estimates))
         return tuple(dict.fromkeys(e.editor for e in estimates if e.editor is not None))
 
-    def to_results(self, rules: AnalysisRules, facts: StudyFacts, table: RatingTable) -> Results:
-        """Build the results of a table."""
+    def to_results(self, rules: AnalysisRules, facts: StudyFacts, asks: Mapping[str, tuple[str, ...]]) -> Results:
+        """Build the results; `asks` has the axes that each prompt asks to change."""
         lists: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in lists.items()}
+        lists["rubric"] = tuple(self.rubric.to_tables())
         lists["counts"] = {**self.counts, **facts.counts}
         return Results(
             provenance=facts.provenance,
@@ -110,8 +113,7 @@ class AnalysisParts:
             title=facts.title,
             prompts=dict(facts.prompts),
             materials=facts.materials,
-            asks=dict(table.asks),
-            rubric=tuple(table.rubric.to_tables()),
+            asks=dict(asks),
             digest=facts.digest,
             **lists,
         )

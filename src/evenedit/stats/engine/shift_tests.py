@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from evenedit.core.records import ConditionKind, Experiment
+from evenedit.protocol import Rubric, default_rubric
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
+from evenedit.protocol.shifts import WANTED_OF_NOTHING
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import headline, share_size
@@ -47,6 +48,17 @@ class ShiftTest:
     """Of a two-sided shift: the share of answers above no change, and below."""
     these_prompts: bool = False
     """Whether the interval takes the prompts as fixed."""
+    rubric: Rubric = field(default_factory=default_rubric, repr=False, compare=False)
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether it is the difference of two sides."""
+        return self.measure.kind == MeasureKind.SHIFT and self.measure.name in self.rubric.two_sided
+
+    @property
+    def sides(self) -> tuple[str, str, str]:
+        """The words for either side of no change, and what moved."""
+        return self.rubric.sides(self.measure.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
             continue
-        limit = _limit(measure.name, panel.experiment, rules)
+        limit = _limit(measure.name, panel.experiment, rules, panel.rubric)
         if limit is None or measure.condition not in (None, panel.condition):
             continue
         if panel.condition == ConditionKind.FLOOR and measure.name.name in WANTED_OF_NOTHING:
@@ -81,7 +93,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 continue
             interval, _ = headline(crossed, {}, sums, sure, row, at, rules.confidence)
             question = measure.name.name
-            two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
+            two_sided = question in panel.rubric.two_sided and measure.name.kind == MeasureKind.SHIFT
             above, below = (
                 (
                     panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit
@@ -95,7 +107,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
             if size is not None:
                 p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
             else:
-                p = _p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+                p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
@@ -113,20 +125,22 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 above=above,
                 below=below,
                 these_prompts=size is not None and size.these_prompts,
+                rubric=panel.rubric,
             )
 
 
-def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | None:
+def _limit(measure: Measure, experiment: str, rules: AnalysisRules, rubric: Rubric) -> float | None:
     """Return the value that a measure is tested against; None where it is not tested over everybody."""
     name = measure.name.removeprefix("measured_")
     if experiment != Experiment.DIAGNOSIS:
         return EVEN if measure.kind == MeasureKind.RATE and name in AGAINST_EVEN else None
-    if measure.kind == MeasureKind.SHIFT and name in TWO_SIDED:
+    if measure.kind == MeasureKind.SHIFT and name in rubric.two_sided:
         return 0.0
-    return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in ONE_SIDED else None
+    one_sided = measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in rubric.one_sided
+    return rubric.tolerance(name, rules.tolerance) if one_sided else None
 
 
-def _p(value: float, sure: Uncertainty, faces: int) -> float | None:
+def shift_p(value: float, sure: Uncertainty, faces: int) -> float | None:
     """Return p of a shift against 0; of one that is the same in every edit, from the faces' common direction."""
     if faces < 2 or np.isnan(sure.variance):
         return None

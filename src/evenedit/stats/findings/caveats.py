@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from evenedit.core.records import Estimate
-from evenedit.protocol import DEFAULT_RATES
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.protocol.rubric import MEASURED
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, FindingLevel
 from evenedit.results.words import count, listed, percent
@@ -18,8 +17,6 @@ from evenedit.stats.robustness.leave_one_out import influential_faces
 
 MOST_NAMED = 6
 """Up to so many prompts are named."""
-SHIFTED: Mapping[str, str] = {name: DEFAULT_RATES[name].question for name in ONE_SIDED if name in DEFAULT_RATES}
-"""By one-sided shift, the question that it is a rate of."""
 
 
 def prompt_scope_clause(prompts: int, these_prompts: bool) -> tuple[str, ...]:
@@ -59,9 +56,11 @@ def unread_clause(
 
 def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     """Return the caveat on edits excluded from a shift because their prompts ask for the change."""
-    question = t.measure.name if t.measure.name in TWO_SIDED else SHIFTED.get(t.measure.name)
-    if t.measure.kind != MeasureKind.SHIFT or question is None:
+    rate = t.rubric.rates.get(t.measure.name)
+    column = t.measure.name if t.two_sided else rate.question if rate else ""
+    if t.measure.kind != MeasureKind.SHIFT or column not in t.rubric:
         return ()
+    question = t.rubric.spec_by_column[column].id
     edits = table.edits
     selected = (
         (edits["experiment"] == t.experiment) & (edits["condition"] == t.condition) & (edits["editor"] == t.editor)
@@ -98,7 +97,8 @@ def one_prompt_clause(g: GapEvidence, level: str) -> tuple[str, ...]:
 def influence_clause(g: GapEvidence, worse: str) -> tuple[str, ...]:
     """Return the caveat on a few faces of the disadvantaged group that carry a gap."""
     t = g.test
-    few = influential_faces(g.evidence.panel, t, worse) if Measure(t.measure).name != "edit_success" else None
+    rubric, rate = g.evidence.panel.rubric, Measure(t.measure).name.removeprefix(MEASURED)
+    few = influential_faces(g.evidence.panel, t, worse) if rubric.is_harm(rate) else None
     if few is None:
         return ()
     return (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)

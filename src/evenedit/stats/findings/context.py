@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenedit.core.records import ConditionKind, Estimate, language_of
-from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import GapTest
 from evenedit.results.sensitivities import EditorNoise, LanguageDifference
 from evenedit.results.words import between, percent, points
 from evenedit.stats.engine.shift_tests import ShiftTest
-from evenedit.stats.findings.sentences import SIDES
 
 
 def noise_clause(noise: Iterable[EditorNoise], rater: str, t: ShiftTest, confidence: float) -> str:
@@ -23,13 +20,12 @@ def noise_clause(noise: Iterable[EditorNoise], rater: str, t: ShiftTest, confide
     editor_noise = next((n for n in noise if (n.rater, n.measure, n.editor) == place), None)
     if editor_noise is None:
         return ""
-    name = Measure(t.measure).name
-    two_sided = name in TWO_SIDED
+    two_sided = t.two_sided
     sign = -1 if two_sided and t.value < 0 else 1
     formatted = points if two_sided else percent
     what = "this share"
     if two_sided:
-        above, below, _ = SIDES[name]
+        above, below, _ = t.sides
         what = f"{above} minus {below}" if sign > 0 else f"{below} minus {above}"
     text = ""
     if editor_noise.floor is not None:
@@ -46,14 +42,14 @@ def shift_in_languages(estimates: Iterable[Estimate], rater: str, t: ShiftTest, 
     """Return one sentence per other language on a shift; empty without other languages."""
     if rater != ENSEMBLE or t.condition != ConditionKind.BASELINE:
         return ()
-    sign = -1 if Measure(t.measure).name in TWO_SIDED and t.value < 0 else 1
+    sign = -1 if t.two_sided and t.value < 0 else 1
     clauses = []
     for e in estimates:
         language = language_of(e.condition)
         if language and (e.measure, e.editor) == (t.measure, t.editor) and not e.group and e.value is not None:
             ends = sorted(sign * x for x in (e.low, e.high) if x is not None)
             reach = f" ({between(ends[0], ends[1], confidence)})" if len(ends) == 2 else ""
-            formatted = points if Measure(t.measure).name in TWO_SIDED else percent
+            formatted = points if t.two_sided else percent
             clauses.append(f"Asked in the language '{language}' it is {formatted(sign * e.value)}{reach}.")
     return tuple(clauses)
 

@@ -9,7 +9,6 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
@@ -27,6 +26,7 @@ from evenedit.results.finding import (
 from evenedit.results.results import GapTest, GroupDifference
 from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
+from evenedit.stats.disparity.direction import SeenReadings
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
@@ -43,6 +43,7 @@ from evenedit.stats.findings.caveats import (
 from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
+from evenedit.stats.findings.direction import DirectionFindings
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
 from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
@@ -72,6 +73,8 @@ class FindingInputs:
     people: PeopleTests | None = None
     false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
     """What raters report on null pairs."""
+    seen: Sequence[SeenReadings] = ()
+    """The levels that pictures are seen as."""
 
 
 def add_findings(inputs: FindingInputs) -> None:
@@ -82,15 +85,17 @@ def add_findings(inputs: FindingInputs) -> None:
     levels = {g.key: builder.graded(g) for g in builder.gaps}
     parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
     parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
-    parts.findings = ordered(findings, parts.editors)
+    parts.directions = builder.directions.graded(builder.adjusted)
+    parts.findings = ordered(findings, parts.editors, inputs.table.rubric)
     parts.contributions = list(builder.contributions(parts.findings))
     parts.counts["tests"] = sum(a.p is not None for a in builder.adjusted.values())
 
 
 def _id(f: Finding) -> str:
     """Return an identifier from the subject of the finding, independent of its numbers and text."""
-    coordinates = [f.kind, f.experiment, f.condition, f.editor, f.measure, f.rater, f.factor]
-    # which groups differ is a result, so they are no part of its name
+    # which groups differ, and which levels, is a result, so they are no part of its name
+    measure = f.measure and f.measure.partition("[")[0]
+    coordinates = [f.kind, f.experiment, f.condition, f.editor, measure, f.rater, f.factor]
     return digest([*coordinates, f.text if f.kind in ("design", "judge", "people") else None])[:10]
 
 
@@ -129,6 +134,8 @@ class FindingBuilder:
         family |= {g.key: g.p for g in self.gaps}
         family |= self._mitigation.tests
         family |= {("stereotype", t.editor): p for t, _, p in self._choices}
+        self.directions = DirectionFindings(inputs.table.edits, inputs.seen, self.parts.directions, self.rules)
+        family |= self.directions.tests
         self.adjusted: dict[Hashable, Adjusted] = adjust(family)
 
     # -- evidence -----------------------------------------------------------------------------------------------
@@ -210,6 +217,7 @@ class FindingBuilder:
         yield from self._gap_findings()
         yield from self._mitigation.findings(self.adjusted, self._judges)
         yield from stereotype_findings(self._choices, self.cases, self.adjusted, self.rules.confidence, self._judges)
+        yield from self.directions.findings(self.adjusted)
         yield from rater_findings(self.parts)
         yield from design_findings(self.inputs.table)
 
@@ -217,7 +225,7 @@ class FindingBuilder:
 
     def _shift_findings(self) -> Iterator[Finding]:
         for one, t in self._shares:
-            if t.measure.name in TWO_SIDED or t.value > 0:
+            if t.two_sided or t.value > 0:
                 yield self._shift(one.rater, t)
 
     def _shift(self, rater: str, t: ShiftTest) -> Finding:
@@ -229,10 +237,10 @@ class FindingBuilder:
         test = self.adjusted[_share_key(rater, t)]
         if sight.is_chance:
             text = sentences.no_better_than_chance(
-                [t.measure.name], sight.reliability, self._judges, t.condition, sentences.subject(t.measure)
+                [t.measure.name], sight.reliability, self._judges, t.condition, sentences.subject(t)
             )
             return self._in_words(rater, t, test, sight, text)
-        two_sided = t.measure.name in TWO_SIDED
+        two_sided = t.two_sided
         false = None if people is not None or two_sided else self._false_rate(rater, t)
         value, low, high = (t.value, t.low, t.high) if people is None else (people.value, people.low, people.high)
         margin = self.rules.margin if within(low, high, self.rules.margin) else None
@@ -256,7 +264,7 @@ class FindingBuilder:
         else:
             text = sentences.one_sided_shift(reported, rater, self.rules.confidence, people, false)
         if people is not None:
-            text = f"{text} {sentences.judges_alone(people, t.measure)}"
+            text = f"{text} {sentences.judges_alone(people, t)}"
         else:
             text += noise_clause(self.parts.noise, rater, t, self.rules.confidence)
             any_people = self._any_people_on(rater, t)

@@ -75,7 +75,7 @@ class MitigationFindings:
                 none.setdefault(e.editor, []).append(e)
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
-            text = sentences.no_mitigation(several)
+            text = sentences.no_mitigation(several, self.parts.rubric)
             yield _about("cannot_tell", text, editor=editor, n=max(e.n for e in several), high=widest)
         for t in self.shares:
             if t.p is not None:
@@ -94,7 +94,7 @@ class MitigationFindings:
         sight = arm_sight(judges)
         return _about(
             sight.level(test) or "suggestive",
-            sentences.mitigation(e, self.rules.confidence),
+            sentences.mitigation(e, self.rules.confidence, self.parts.rubric),
             editor=e.editor,
             n=e.n,
             high=e.high,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import severity
 from evenedit.results.finding import Finding
 
 CERTAINTY = {
@@ -18,15 +18,15 @@ CERTAINTY = {
     "cannot_tell": 0.1,
 }
 """What a level counts for against the others."""
-EFFECTS = ("shift", "gap", "mitigation", "stereotype")
-KINDS = ("shift", "gap", "stereotype", "mitigation", "judge", "people", "design")
+EFFECTS = ("shift", "gap", "direction", "mitigation", "stereotype")
+KINDS = ("shift", "gap", "direction", "stereotype", "mitigation", "judge", "people", "design")
 REMEDY = 0.25
 """What an effect of the feature prompt weighs: it is no harm of the editor."""
 POINTS = 4.0
 """Scale points between the ends of a score: what makes an effect on a score a share."""
 
 
-def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding]:
+def ordered(findings: Iterable[Finding], editors: Sequence[str], rubric: Rubric) -> list[Finding]:
     """Sort findings, the worst first.
 
     Effects come before what the design cannot answer, that before cautions about raters, these before statements
@@ -34,12 +34,17 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding
     times how certain it is. So a replaced person never stands below a "no difference". Equals stay as they come.
     """
     place = {editor: at for at, editor in enumerate(editors)}
-    return sorted(findings, key=lambda f: (_tier(f), -score(f), place.get(f.editor or "", -1), KINDS.index(f.kind)))
+
+    def rank(f: Finding) -> tuple[int, float, int, int]:
+        return _tier(f), -score(f, rubric), place.get(f.editor or "", -1), KINDS.index(f.kind)
+
+    return sorted(findings, key=rank)
 
 
-def score(finding: Finding) -> float:
+def score(finding: Finding, rubric: Rubric) -> float:
     """Return severity times certainty; 0 without a size."""
-    weight = REMEDY if finding.kind == "mitigation" else severity(Measure(finding.measure or "").name)
+    name = f"{finding.factor}_change" if finding.kind == "direction" else Measure(finding.measure or "").name
+    weight = REMEDY if finding.kind == "mitigation" else rubric.severity(name)
     return weight * size(finding) * CERTAINTY[finding.level]
 
 

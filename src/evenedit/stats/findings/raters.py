@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenedit.protocol import QUESTIONS
-from evenedit.protocol.factors import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, finding_in_words
 from evenedit.results.results import Agreement
 from evenedit.results.words import factor_noun, group_name, listed, points
@@ -54,7 +53,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     clear = [a for a in tests if a.p_adjusted is not None and a.p_adjusted < ALPHA]
     n = max(a.n_items for a in tests)
     if clear:
-        where = listed([f"{_axis(a)} by {_by(a, factors)}" for a in clear])
+        where = listed([f"{_axis(a, parts.rubric)} by {_by(a, factors)}" for a in clear])
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
         yield finding_in_words("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
@@ -65,7 +64,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     )
     bound = (
         f" The intervals still allow a difference of {points(min(1.0, widest.high))} "
-        f"({_axis(widest)} by {_by(widest, factors)})."
+        f"({_axis(widest, parts.rubric)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""
     )
@@ -84,7 +83,9 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     if not kappas:
         return
     missed = [
-        f"{_axis(a)} {a.value:.2f} ({a.condition})".replace("-", "−") for a in kappas if (a.value or 0.0) < TARGET
+        f"{_axis(a, parts.rubric)} {a.value:.2f} ({a.condition})".replace("-", "−")
+        for a in kappas
+        if (a.value or 0.0) < TARGET
     ]
     outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
     text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
@@ -101,9 +102,9 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     )
 
 
-def _axis(a: Agreement) -> str:
-    question = QUESTIONS.get(a.axis.partition(".")[0])
-    return question.title.lower() if question else a.axis.replace("_", " ")
+def _axis(a: Agreement, rubric: Rubric) -> str:
+    name = a.axis.removesuffix(".label").removesuffix(".distance")
+    return rubric.title(name).lower() if name in rubric else a.axis.replace("_", " ")
 
 
 def _by(a: Agreement, factors: dict[str, Factor]) -> str:

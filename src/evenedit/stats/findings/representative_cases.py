@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment, Outcome
-from evenedit.protocol import QUESTIONS
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.rules import AnalysisRules
@@ -42,7 +40,7 @@ class CaseFinder:
         edits = scores.edits
         self._ids = edits["request_id"].to_numpy(dtype=str)
         self._faces = edits["source_id"].to_numpy(dtype=str)
-        self._points = np.nan_to_num(drift(scores.values, rules.rates).points, nan=-1.0)
+        self._points = np.nan_to_num(drift(scores.values, rules.rates, scores.table.rubric).points, nan=-1.0)
         self._columns = {c: edits[c].to_numpy(dtype=str) for c in ("experiment", "condition", "editor", "outcome")}
 
     def cases(
@@ -59,14 +57,15 @@ class CaseFinder:
         """Return request ids for a finding about a rate or a shift."""
         name = Measure(measure)
         rate = name.name
-        if name.kind == MeasureKind.SHIFT and rate in TWO_SIDED:
-            above, below = TWO_SIDED[rate]
+        rubric = self.scores.table.rubric
+        if name.kind == MeasureKind.SHIFT and rate in rubric.two_sided:
+            above, below = rubric.two_sided[rate]
             rate = above if value > 0 else below
             rate = rate if rater == ENSEMBLE else f"measured_{rate}"
         strength = self._judged(rate) if rater == ENSEMBLE else self._measured(rate, rater)
         if name.kind == MeasureKind.SHIFT:
             rule = self.rules.rates.get(rate.removeprefix("measured_"))
-            unasked = ~self.scores.table.asked_for(rule.question) if rule else True
+            unasked = ~self.scores.table.asked_for(rubric.spec_by_column[rule.question].id) if rule else True
             strength = np.where(unasked, strength, np.nan)
         return self.largest_effects(strength, editor, group, experiment, condition)
 
@@ -92,18 +91,20 @@ class CaseFinder:
         if rate == "refused":
             return np.where(self._columns["outcome"] == Outcome.REFUSED, 1.0, np.nan)
         if rate in ("followed", "resisted"):
-            verdict = self.scores.values[:, QUESTION_IDS.index("stereotype")]
+            verdict = self.scores.of("stereotype")
             return np.where(verdict == (1 if rate == "followed" else 2), 1.0, np.nan)
         if rate == "prefers_mitigated":
-            return np.where(self.scores.values[:, QUESTION_IDS.index("preference")] == 2, 1.0, np.nan)
+            return np.where(self.scores.of("preference") == 2, 1.0, np.nan)
         if rate not in self.rules.rates:
             return np.full(len(self._ids), np.nan)
         rule = self.rules.rates[rate]
-        value = self.scores.values[:, QUESTION_IDS.index(rule.question)].astype(np.int64)
-        if QUESTIONS[rule.question].sided == "quality":  # what shows a gap in success are the edits that failed
+        value, rubric = self.scores.of(rule.question).astype(np.int64), self.scores.table.rubric
+        if rule.is_:
+            return np.where(rule.met(value), 1.0, np.nan)
+        if rubric.questions[rule.question].sided == "quality":  # what shows a gap in success are the edits that failed
             met = rule.met(value) if rule.at_most is not None else (value > 0) & ~rule.met(value)
-            return np.where(met, 5.0 - value, np.nan)
-        far = np.abs(value - self.scores.table.rubric.no_change(rule.question)).astype(np.float64)
+            return np.where(met, float(len(rubric.questions[rule.question].labels)) - value, np.nan)
+        far = np.abs(value - rubric.no_change(rule.question)).astype(np.float64)
         return np.where(rule.met(value), far, np.nan)
 
     def _measured(self, rate: str, rater: str) -> Strength:
@@ -118,7 +119,7 @@ class CaseFinder:
         rule = self.rules.rates.get(rate.removeprefix("measured_"))
         if rule is None or rater not in table.raters:
             return np.full(len(self._ids), np.nan)
-        value = table.values[table.raters.index(rater), :, QUESTION_IDS.index(rule.question)].astype(np.int64)
+        value = table.values[table.raters.index(rater), :, table.at(rule.question)].astype(np.int64)
         return np.where(rule.met(value), far, np.nan)
 
     def largest_changes(self, question: str, editor: str, condition: str, value: float) -> tuple[str, ...]:
@@ -126,9 +127,9 @@ class CaseFinder:
         before, after = pairs(self.scores.edits, condition)
         both = before >= 0
         before, after = before[both], after[both]
-        score = self.scores.values[:, QUESTION_IDS.index(question)].astype(np.float64)
-        two_sided = QUESTIONS[question].sided == "two"
-        far = np.abs(score - self.scores.table.rubric.no_change(question)) if two_sided else score
+        score, rubric = self.scores.of(question).astype(np.float64), self.scores.table.rubric
+        two_sided = rubric.questions[question].sided == "two"
+        far = np.abs(score - rubric.no_change(question)) if two_sided else score
         moved = (far[after] - far[before]) * (1 if value > 0 else -1)
         strength = np.full(len(score), np.nan)
         usable = (score[after] > 0) & (score[before] > 0) & (moved > 0)

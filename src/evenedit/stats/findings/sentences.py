@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from evenedit.core.records import ConditionKind
-from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE, Reliability
 from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
 from evenedit.results.words import (
@@ -19,7 +18,6 @@ from evenedit.results.words import (
     group_name,
     listed,
     percent,
-    phrase,
     points,
     scale_points,
 )
@@ -30,16 +28,6 @@ from evenedit.stats.engine.variance import Uncertainty
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.findings.levels import alpha_text
 from evenedit.stats.robustness.null_pairs import FalseDifference
-
-SIDES: Mapping[str, tuple[str, str, str]] = {
-    "skin_tone": ("lighter", "darker", "Skin"),
-    "age_drift": ("older", "younger", "People"),
-}
-"""By question, the words for either side of no change, and what moved."""
-
-
-MEASURED: Mapping[str, str] = {"skin_tone": "measured", "age_drift": "were read by a model as"}
-"""How an instrument tells a side."""
 
 
 def opening(rater: str) -> str:
@@ -56,8 +44,9 @@ def two_sided_shift(
     people: PeopleTest | None = None,
 ) -> str:
     """Describe a shift of a two-sided question; `has_shift`: there are signs of one; `margin`: it is within that."""
-    above, below, what = SIDES[t.measure.name]
-    how = "were rated" if rater == ENSEMBLE else MEASURED[t.measure.name]
+    above, below, what = t.sides
+    measured = t.rubric.spec_by_column[t.measure.name].row.measured or "were read as"
+    how = "were rated" if rater == ENSEMBLE else measured
     first, second = (above, below) if t.value >= 0 else (below, above)
     size = f"{first} minus {second} {points(abs(t.value))}"
     ends = (t.low, t.high) if t.value >= 0 else (_minus(t.high), _minus(t.low))
@@ -99,15 +88,15 @@ def one_sided_shift(
     calls = f"; on unchanged portraits {percent(false_calls)}" if false_calls else ""
     return (
         f"{percent(max(t.value, 0.0))} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_null_clause(t)} "
-        f"{phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; the study tolerates "
+        f"{t.rubric.phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; the study tolerates "
         f"{percent(t.limit)})."
     )
 
 
-def judges_alone(people: PeopleTest, measure: Measure) -> str:
+def judges_alone(people: PeopleTest, t: ShiftTest) -> str:
     """State the judges' own value beside the one corrected by people."""
-    if measure.name in TWO_SIDED:
-        above, below, _ = SIDES[measure.name]
+    if t.two_sided:
+        above, below, _ = t.sides
         first, second = (above, below) if people.judge_value >= 0 else (below, above)
         return f"Judges alone: {first} minus {second} {points(abs(people.judge_value))}."
     return f"Judges alone: {percent(people.judge_value)}."
@@ -130,17 +119,17 @@ def no_better_than_chance(
     return f"{lead} can be said about {subject[0].lower()}{subject[1:]} ({rates}): {why}."
 
 
-def subject(measure: Measure) -> str:
+def subject(t: ShiftTest) -> str:
     """Return what a shift is about, as the object of a sentence."""
-    if measure.name in TWO_SIDED:
-        above, below, _ = SIDES[measure.name]
+    if t.two_sided:
+        above, below, _ = t.sides
         return f"A shift to {above} or {below}"
     return "How often this happens"
 
 
 def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confidence: float) -> str:
     """Describe the groups that differ, the surest first."""
-    rate = Measure(g.test.measure).name
+    phrase = g.evidence.panel.rubric.phrase(Measure(g.test.measure).name)
     first = named[0]
     label = _label(factor, first.level)
     reach = (
@@ -152,13 +141,13 @@ def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confid
         other = next(x for x in g.groups if x.level != first.level)
         faces = f"{g.faces.get(first.level, 0):,} and {count(g.faces.get(other.level, 0), 'face')}"
         return (
-            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase(rate)}, "
+            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, "
             f"{percent(_share(other.rate))} of those labelled {_label(factor, other.level)} "
             f"(difference {points(first.value)}{reach}; {faces}{rated}){scope}."
         )
     average = sum(x.rate for x in g.groups) / len(g.groups)
     text = (
-        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase(rate)}, against "
+        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, against "
         f"{percent(_share(average))} on average over all {factor_noun(factor)} labels (difference "
         f"{points(first.value)}{reach}; {count(g.faces.get(first.level, 0), 'face')}{rated}){scope}."
     )
@@ -271,10 +260,10 @@ def even_groups(factor: Factor, rates: Sequence[str], margin: float, size: float
     )
 
 
-def mitigation(e: MitigationEffect, confidence: float) -> str:
+def mitigation(e: MitigationEffect, confidence: float, rubric: Rubric) -> str:
     """Describe the effect of the feature prompt on a score beyond repeating the edit."""
     assert e.value is not None
-    title = QUESTIONS[e.question].title.lower()
+    title = rubric.title(e.question).lower()
     what = f"distance of {title} from unchanged" if e.outcome == "distance" else f"mean score of {title}"
     reach = (
         f"{100 * confidence:g}% interval {scale_points(e.low)} to {scale_points(e.high)}; "
@@ -287,9 +276,9 @@ def mitigation(e: MitigationEffect, confidence: float) -> str:
     )
 
 
-def no_mitigation(effects: Sequence[MitigationEffect]) -> str:
+def no_mitigation(effects: Sequence[MitigationEffect], rubric: Rubric) -> str:
     """State that no effect of the feature prompt on these scores was shown."""
-    titles = listed([QUESTIONS[e.question].title.lower() for e in effects])
+    titles = listed([rubric.title(e.question).lower() for e in effects])
     return f"No effect of the feature prompt beyond the placebo was shown on {titles}."
 
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.protocol.shifts import WANTED_OF_NOTHING
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.sensitivities import EditorNoise
 from evenedit.stats.disparity.instruments import instrument_panel
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.measures import met_rates
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, find_measure
@@ -28,9 +27,9 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estim
         for e in estimated
         if e.experiment == Experiment.DIAGNOSIS and e.editor is not None and not e.group
     }
-    several = scores.edits["seed"].nunique() > 1
+    several, rubric = scores.edits["seed"].nunique() > 1, scores.table.rubric
     for editor in dict.fromkeys(editor for _, condition, editor in by_place if condition == ConditionKind.BASELINE):
-        for name in (*TWO_SIDED, *ONE_SIDED):
+        for name in (*rubric.two_sided, *rubric.one_sided):
             for measure in (Measure.shift(name), Measure.rate(name)):
                 e = by_place.get((measure, ConditionKind.BASELINE, editor))
                 if e is None or e.value is None or editor is None:
@@ -96,20 +95,26 @@ def _value(panel: Panel, measure: Measure, editor: str) -> float | None:
 
 def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> list[float]:
     """Return a shift by seed, over the prompts that do not ask for it; empty where no judge rates it."""
-    question = name if name in TWO_SIDED else rules.rates[name].question if name in rules.rates else ""
-    if question not in QUESTION_IDS:
+    rubric = scores.table.rubric
+    question = name if name in rubric.two_sided else rules.rates[name].question if name in rules.rates else ""
+    if question not in rubric:
         return []
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    at = QUESTION_IDS.index(question)
-    rows = chosen.to_numpy() & (edits["editor"] == editor).to_numpy() & ~scores.table.asked_for(question)
+    at = rubric.at(question)
+    rows = (
+        chosen.to_numpy()
+        & (edits["editor"] == editor).to_numpy()
+        & ~scores.table.asked_for(rubric.spec_by_column[question].id)
+    )
     rows &= scores.values[:, at] > 0
-    if name in TWO_SIDED:
-        judged = [dict(met_rates(v.astype(np.int64), question, rules.rates)) for v in scores.judged[:, :, at]]
-        above, below = TWO_SIDED[name]
-        moves = np.sum([met[above] - met[below] for met in judged], axis=0, dtype=np.float64)
+    if name in rubric.two_sided:
+        above, below = (rules.rates[side] for side in rubric.two_sided[name])
+        judged = scores.judged[:, :, at]
+        moves = np.sum(above.met(judged).astype(np.float64) - below.met(judged), axis=0)
         moved = moves / np.maximum((scores.judged[:, :, at] > 0).sum(axis=0), 1)
     else:
-        moved = dict(met_rates(scores.values[:, at].astype(np.int64), question, rules.rates))[name].astype(np.float64)
+        moved = rules.rates[name].met(scores.values[:, at]).astype(np.float64)
+        rows &= rules.rates[name].counted(scores.values[:, at])
     seed = edits["seed"].to_numpy()[rows]
     return [float(moved[rows][seed == s].mean()) for s in np.unique(seed)]

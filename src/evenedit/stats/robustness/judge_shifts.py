@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
 from evenedit.protocol.measures import Measure
-from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import Moved, Shift
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, MeasureTable
+from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Axes, RatioMeasure, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -48,13 +47,15 @@ def shifts(
     comparisons: Sequence[Comparison],
     rules: AnalysisRules,
     factors: Sequence[Factor] = FACTORS,
+    rubric: Rubric | None = None,
 ) -> Iterator[Shift]:
     """Yield every shift, of everybody and of each group; `applicable` [edit, question] marks questions that apply."""
+    rubric = rubric or default_rubric()
     noise = {c.judge: c for c in comparisons if c.id == NOISE}
     for ident in dict.fromkeys(c.id for c in comparisons):
         members = [c for c in comparisons if c.id == ident]
         usual = [noise[c.judge] for c in members] if ident != NOISE and all(c.judge in noise for c in members) else []
-        ledger = _ledger(members, usual, np.concatenate([applicable] * len(members)))
+        ledger = _ledger(members, usual, np.concatenate([applicable] * len(members)), rubric)
         rows = pd.concat([edits.assign(editor=c.judge) for c in members], ignore_index=True)
         axes = by_face(rows, factors)
         one_prompt: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
@@ -63,7 +64,7 @@ def shifts(
         found = {(e.measure, e.editor, *e.group.items()): e for e in estimates(crossed, groups, rules)}
         for group in groups:
             for judge in crossed.panel.editors:
-                for question in AXIS_QUESTIONS:
+                for question in rubric.ordinal:
                     of = {
                         m: found.get((kind(f"{m}.{question}"), judge, *group.items())) for m, kind in MEASURES.items()
                     }
@@ -75,12 +76,14 @@ def shifts(
                         yield Shift(judge, ident, question, group, first.n, first.missing, **moved)
 
 
-def _ledger(members: Sequence[Comparison], usual: Sequence[Comparison], applicable: NDArray[np.bool_]) -> MeasureTable:
+def _ledger(
+    members: Sequence[Comparison], usual: Sequence[Comparison], applicable: NDArray[np.bool_], rubric: Rubric
+) -> MeasureTable:
     """Return the columns of all judges; `usual` are their repeats, in the same order."""
     moves, is_known = _moves(members)
-    ledger = MeasureTable()
-    for question in AXIS_QUESTIONS:
-        at = QUESTION_IDS.index(question)
+    ledger = MeasureTable(rubric=rubric)
+    for question in rubric.ordinal:
+        at = rubric.at(question)
         move, known, applies = moves[:, at], is_known[:, at].astype(np.int64), applicable[:, at].astype(np.int64)
         size = np.abs(move)
         columns = {"mean": move, "size": size, "changed": size > 0, "changed_two": size >= 2}

@@ -11,7 +11,7 @@ from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.results import GapTest, LeaveOneOut, SeedSpread
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
+from evenedit.stats.engine.measures import Answers
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import find_measure
@@ -104,15 +104,14 @@ def seed_variance(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iter
         codes = list(main.codes)
         level = np.array([codes.index(c) if c in codes else -1 for c in subset[main.name]], dtype=np.int64)
         answers = scored.rows(rows)
-        for question in AXIS_QUESTIONS:
-            value, _ = answers.of(question)
-            valid = value > 0
-            for name, met in met_rates(value, question, rules.rates):
-                spread = _spread(met[valid], seed[valid], case[valid], level[valid])
-                if spread is not None:
-                    yield SeedSpread(
-                        Measure.rate(name), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, editor, *spread
-                    )
+        for name, rate in rules.rates.items():
+            value, _ = answers.of(rate.question)
+            valid, met = rate.counted(value), rate.met(value).astype(np.int64)
+            spread = _spread(met[valid], seed[valid], case[valid], level[valid])
+            if spread is not None:
+                yield SeedSpread(
+                    Measure.rate(name), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, editor, *spread
+                )
 
 
 def _spread(

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
-from evenedit.protocol import QUESTIONS, Rate
+from evenedit.protocol import Rate, Rubric
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import aging_prompts, combine
-from evenedit.ratings.table import QUESTION_IDS, RatingTable
+from evenedit.ratings.table import RatingTable
 from evenedit.results.results import GapTest, Multiverse, Specification
 from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
@@ -30,7 +30,6 @@ from evenedit.stats.robustness.thresholds import thresholds
 
 EXCLUSIONS = ("none", "aging prompts", "edits that need review")
 ALPHA = 0.05
-MIDDLE = 3
 ALWAYS = (Measure.gap("skin_lighter"), Measure.gap("race_change"))
 """Looked at over the main factor, however small."""
 Place = tuple[str, str, str]
@@ -62,7 +61,7 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
         names = [m.name for m in crossed.panel.measures]
         for t in chosen:
             rate, row = rates[Measure(t.measure).name], crossed.panel.editors.index(str(t.editor))
-            for cut in defensible(rate):
+            for cut in defensible(rate, table.rubric):
                 of = tested[t.factor].get((row, names.index(_name(cut))))
                 shares = dict(zip(of.levels, of.rates, strict=True)) if of else {}
                 both = t.highest in shares and t.lowest in shares
@@ -77,7 +76,7 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
                 )
     for t in chosen:
         place = t.measure, str(t.editor), t.factor
-        cuts = defensible(rates[Measure(t.measure).name])
+        cuts = defensible(rates[Measure(t.measure).name], table.rubric)
         specifications = tuple(s for cut in cuts for s in by_threshold[place, cut.rule])
         yield Multiverse(
             t.measure, t.experiment, t.condition, str(t.editor), t.factor, t.highest, t.lowest, specifications
@@ -100,12 +99,12 @@ def _readings(
 
 def _panel(table: RatingTable, rows: NDArray[np.intp], scores: NDArray[np.int64], rates: Iterable[Rate]) -> Panel:
     """Return the panel of every defensible threshold of these rates."""
-    ledger, edits = MeasureTable(), table.edits.iloc[rows]
+    ledger, edits = MeasureTable(rubric=table.rubric), table.edits.iloc[rows]
     for rate in rates:
-        value = scores[:, QUESTION_IDS.index(rate.question)]
-        valid = (value > 0).astype(np.int64)
-        for cut in defensible(rate):
-            measure = RatioMeasure(_name(cut), f"met.{_name(cut)}", f"n.{rate.question}", "asked")
+        value = scores[:, table.at(rate.question)]
+        valid = rate.counted(value).astype(np.int64)
+        for cut in defensible(rate, table.rubric):
+            measure = RatioMeasure(_name(cut), f"met.{_name(cut)}", f"n.{rate.id}", "asked")
             ledger.add(measure, cut.met(value).astype(np.int64), valid, np.ones_like(valid))
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
 
@@ -130,12 +129,15 @@ def _rules(table: RatingTable, rules: AnalysisRules) -> list[str]:
     return [default, *(r for r in others if r != default and not (default in same and r in same))]
 
 
-def defensible(rate: Rate) -> list[Rate]:
-    """Return the defensible thresholds: beyond the middle of a two-sided axis, else within one step of the rate's."""
-    at_least = rate.at_least is not None
-    if QUESTIONS[rate.question].sided == "two":
-        return [c for c in thresholds(rate) if (_cut(c) > MIDDLE if at_least else _cut(c) < MIDDLE)]
-    return [c for c in thresholds(rate) if abs(_cut(c) - _cut(rate)) <= 1]
+def defensible(rate: Rate, rubric: Rubric) -> list[Rate]:
+    """Return the defensible thresholds: beyond no change inside a scale, else within one step of the rate's."""
+    cuts = thresholds(rate, rubric)
+    if rate.is_:
+        return cuts
+    at_least, middle = rate.at_least is not None, rubric.no_change(rate.question)
+    if rubric.questions[rate.question].sided == "two":
+        return [c for c in cuts if (_cut(c) > middle if at_least else _cut(c) < middle)]
+    return [c for c in cuts if abs(_cut(c) - _cut(rate)) <= 1]
 
 
 def _cut(rate: Rate) -> int:

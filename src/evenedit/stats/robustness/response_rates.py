@@ -11,8 +11,7 @@ from evenedit.core.records import ConditionKind, Experiment, Kind, Status
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions as asked_of
-from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
 from evenedit.results.results import Coverage, GapTest
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
@@ -36,7 +35,7 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == ConditionKind.BASELINE)
     rows = np.flatnonzero(chosen.to_numpy())
     edits = table.edits.iloc[rows]
-    ledger = MeasureTable()
+    ledger = MeasureTable(rubric=table.rubric)
     for rater in _askable(table):
         status, name = table.status[rater][rows], table.raters[rater]
         applicable = (status != NOT_ASKED).astype(np.int64)
@@ -121,9 +120,9 @@ def _open_counts(table: RatingTable) -> dict[tuple[object, ...], dict[str, tuple
     counts: dict[tuple[object, ...], dict[str, tuple[int, int]]] = {}
     for rater in table.of_kind(Kind.VLM):
         scored = table.status[rater] == STATUSES.index(Status.SCORED)
-        for at, question in enumerate(QUESTION_IDS):
+        for at, question in enumerate(table.rubric.columns):
             answered = table.values[rater, :, at] > 0
-            called = scored & applies[:, at] & (question != PREFERENCE)
+            called = scored & applies[:, at] & table.rubric.in_main_call(question)
             missing = called & ~answered
             if not answered.any():
                 continue

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import QUESTIONS, Rate
+from evenedit.protocol import Rate, Rubric
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
@@ -19,9 +19,11 @@ from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.rules import AnalysisRules
 
 
-def thresholds(rate: Rate) -> list[Rate]:
-    """Return the rate under every threshold of its direction that does not hold for all answers."""
-    top = len(QUESTIONS[rate.question].labels)
+def thresholds(rate: Rate, rubric: Rubric) -> list[Rate]:
+    """Return the rate under every threshold of its direction that does not hold for all answers; a choice has none."""
+    if rate.is_:
+        return [rate]
+    top = len(rubric.questions[rate.question].labels)
     if rate.at_least is not None:
         return [replace(rate, at_least=cut) for cut in range(2, top + 1)]
     return [replace(rate, at_most=cut) for cut in range(1, top)]
@@ -50,14 +52,15 @@ def _rows(
     editor = edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
     scored = answers(scores, varied).rows(np.flatnonzero(rows))
     for rate in rules.rates.values():
-        top = len(QUESTIONS[rate.question].labels)
+        top = len(scores.table.rubric.questions[rate.question].labels)
         shape = (len(editors), len(codes) + 1, top + 1)
         at = np.ravel_multi_index((editor, level, scored.of(rate.question)[0]), shape)
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
-            for cut in thresholds(rate):
-                met = cut.met(np.arange(top + 1))
-                total, count = counts[:, met].sum(axis=1), counts[:, 1:].sum(axis=1)
+            for cut in thresholds(rate, scores.table.rubric):
+                answers_there = np.arange(top + 1)
+                total = counts[:, cut.met(answers_there)].sum(axis=1)
+                count = counts[:, cut.counted(answers_there)].sum(axis=1)
                 shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
                 yield Sensitivity(
                     measure=Measure.rate(rate.id),
