@@ -359,10 +359,12 @@ def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
     for d in results.directions:
         here = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
         if here and d.measure in (rule.measure, turned):
-            sign = 1 if d.measure == rule.measure else -1
-            ends = [None if x is None else sign * x for x in (d.low, d.high)][::sign]
+            low, high = d.low, d.high
             place = rule.measure, d.experiment, d.condition, editor, {}
-            return Estimate(*place, sign * d.value, *ends, d.n, d.missing, "direction")
+            if d.measure == rule.measure:
+                return Estimate(*place, d.value, low, high, d.n, d.missing, "direction")
+            low, high = (None if x is None else -x for x in (high, low))
+            return Estimate(*place, -d.value, low, high, d.n, d.missing, "direction")
     return None
 
 
