@@ -116,7 +116,10 @@ def test_every_place_has_every_declared_question(shown: Shown, place: str) -> No
 
 def test_the_caption_of_means_states_the_scale_of_each_question(shown: Shown) -> None:
     text = all_tables(Index(shown.results))["table4"].caption
-    assert "Skin tone (1–5): 3 = unchanged, above 3 = lighter" in text and "Hair change (1–4): 1 = same" in text
+    assert text.startswith(
+        "Scale 1–5, hair change 1–4. Edit success: 5 = fully applied. Skin tone: 3 = unchanged, above"
+    )
+    assert "Race and gender change: 1 = same." in text and text.endswith("Hair change: 1 = same.")
 
 
 def test_the_answers_have_each_option_with_its_words(shown: Shown) -> None:

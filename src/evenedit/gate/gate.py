@@ -360,7 +360,7 @@ def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
         here = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
         if here and d.measure in (rule.measure, turned):
             low, high = d.low, d.high
-            place = rule.measure, d.experiment, d.condition, editor, {}
+            place = rule.measure, d.experiment, d.condition, editor, dict(rule.group)
             if d.measure == rule.measure:
                 return Estimate(*place, d.value, low, high, d.n, d.missing, "direction")
             low, high = (None if x is None else -x for x in (high, low))

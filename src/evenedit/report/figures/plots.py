@@ -88,8 +88,9 @@ def _by_main_factor(index: Index, id: str, title: str, rates: Sequence[str], cap
                 letter = f"({chr(ord('a') + rates.index(rate))}) {index.name(rate)}\n"
                 first = row == 0 or len(rates) > columns
                 ax.set_title(f"{letter}{index.name(editor)}" if first else index.name(editor))
-            for ax in axes[row][len(several) :]:
+            for ax, above in zip(axes[row][len(several) :], axes[row - 1][len(several) :], strict=True):
                 ax.set_axis_off()
+                above.tick_params(labelbottom=True)
         for ax in axes[-1]:
             right = min(ax.get_xlim()[1], 1.02)
             ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole

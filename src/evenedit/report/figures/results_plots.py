@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
-from evenedit.protocol import factor
+from evenedit.protocol import Rubric, factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.rubric import order_of_readings
 from evenedit.report.figures.base import BLUE, FAINT, GREEN, VERMILLION, dot, new_figure
@@ -19,8 +19,8 @@ from evenedit.results.results import Results
 
 COLOURS = (BLUE, VERMILLION, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
 SHAPES = "osD^vP"
-DEFAULT_RATES_PLOTTED = ("soft_erasure", "skin_lighter", "race_change")
-"""The rates that are shown where none are named."""
+PLOTTED = 3
+"""Questions whose first headline rate is shown where no rate is named; those that the study declares are added."""
 
 
 def gaps_plot(results: Results, rates: Sequence[str] | None = None) -> Figure:
@@ -71,7 +71,7 @@ def rates_plot(
         *index.rubric.table_rates,
         *(rate for rate in measured if results.to_frame("measured")["measure"].eq(f"rate.{rate}").any()),
     )
-    chosen = list(rates) if rates else [r for r in DEFAULT_RATES_PLOTTED if _rates(results, r, by, lines)]
+    chosen = list(rates) if rates else [r for r in _plotted(index.rubric) if _rates(results, r, by, lines)]
     chosen = chosen or [r for r in every if _rates(results, r, by, lines)]
     levels = [c for c in over.codes if any(_rate(results, r, by, c, e) for r in chosen for e in lines)]
     absent = [r for r in chosen if not _rates(results, r, by, lines)]
@@ -90,6 +90,15 @@ def rates_plot(
             _finish(ax, len(levels))
         _legend(figure, index, lines)
         return figure
+
+
+def _plotted(rubric: Rubric) -> list[str]:
+    """Return the rates to show where none are named."""
+    unwanted = [rate for rate in rubric.rates if rate not in rubric.wanted_rates]
+    declared = {rate for spec in rubric.declared for rate in spec.rates}
+    first = {rubric.rates[r].question: r for r in reversed(unwanted) if rubric.words(r).main and r not in declared}
+    shipped = [rate for rate in unwanted if rate in first.values()]
+    return [*shipped[:PLOTTED], *(rate for rate in unwanted if rate in declared)]
 
 
 def _gaps(results: Results, rate: str) -> list[Estimate]:

@@ -340,6 +340,8 @@ class Index:
         """Return a rate's rule in words; of a choice, the options that it counts."""
         if not rate.is_:
             return rate.rule
+        if self.rubric.spec_by_column[rate.question].asked.sided == "set":
+            return "chosen"
         options = self.rubric.options(rate.question)
         return f"= {' or '.join(options[code] for code in rate.is_)}"
 

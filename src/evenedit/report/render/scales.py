@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -12,13 +13,13 @@ from evenedit.report.render.index import listed
 
 def scales(rubric: Rubric, columns: Sequence[str]) -> str:
     """Return a sentence for each question on what its scores mean; equal ones are joined."""
-    levels = {len(rubric.questions[column].labels) for column in columns}
-    range_of_all = f"Scale 1–{max(levels)}. " if len(levels) == 1 else ""
-    titles = {column: rubric.questions[column].title for column in columns}
-    if not range_of_all:
-        titles = {column: f"{title} (1–{len(rubric.questions[column].labels)})" for column, title in titles.items()}
-    sentences = (". ".join(f"{what}: {meaning}" for what, meaning in _joined(rubric, columns, titles)),)
-    return f"{range_of_all}{sentences[0]}."
+    if not columns:
+        return ""
+    levels = {column: len(rubric.questions[column].labels) for column in columns}
+    usual = Counter(levels.values()).most_common(1)[0][0]
+    ranges = [f"1–{usual}", *(f"{rubric.title(c).lower()} 1–{k}" for c, k in levels.items() if k != usual)]
+    titles = {column: rubric.title(column) for column in columns}
+    return ". ".join([f"Scale {', '.join(ranges)}", *map(": ".join, _joined(rubric, columns, titles))]) + "."
 
 
 def short_scales(rubric: Rubric, columns: Sequence[str]) -> str:
