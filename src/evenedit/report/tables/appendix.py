@@ -176,14 +176,15 @@ def rubric(index: Index) -> Table | None:
     """Table 14 of the paper: the questions and the wording of every answer, as raters were shown them."""
     rows: list[tuple[Cell, ...]] = []
     for q in index.results.materials.questions:
-        for number, label in enumerate(q.labels, 1):
+        shown = q.words or ("",) * len(q.labels)
+        for number, (label, word) in enumerate(zip(q.labels, shown, strict=True), 1):
             first = number == 1
             rows.append(
                 (
                     Label(q.id, q.title if first else ""),
                     written(q.text) if first else Label(q.text, ""),
-                    number if q.sided != "choice" else None,
-                    written(label),
+                    number if q.sided not in ("choice", "set") else None,
+                    written(word or label),
                 )
             )
     return table_of(
