@@ -167,3 +167,8 @@ def test_a_report_of_the_short_form_has_its_rates_and_no_skin_tone(tmp_path: Pat
     assert "table20" in tables and figures["figure4"].title.startswith("Race change by")
     assert tables["table4"].caption == "Scale 1–3. Edit applied: 3 = yes."
     assert [s.text for s in summarise(results)]
+
+
+def test_the_rates_of_results_stand_in_the_order_of_the_rubric(shown: Shown) -> None:
+    assert shown.results.asked.table_rates == declared_table().rubric.table_rates
+    assert Results.from_json(shown.results.to_json()).asked.table_rates == declared_table().rubric.table_rates
