@@ -144,11 +144,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Two tiny real packages with an editor each, installed; returns the environment that sees them."""
+    """Three tiny real packages, installed; returns the environment that sees them."""
     target = tmp_path_factory.mktemp("plugin")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-build-isolation", "--no-deps", "--target", str(target)]
-    packages = [str(TESTS / name) for name in ("plugin", "faulty_plugin")]
+    packages = [str(TESTS / name) for name in ("plugin", "faulty_plugin", "instrument_plugin")]
     subprocess.run([*command, *options, *packages], check=True, capture_output=True)
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(target), os.environ.get("PYTHONPATH")]))}
 

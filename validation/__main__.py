@@ -25,6 +25,7 @@ VALIDATIONS = (
     "reading_spread",
     "sealed",
     "services",
+    "submission_kills",
     "survey_kills",
 )
 NAMED = ("mutation",)

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from evenedit.api.results import Results
     from evenedit.api.study import Study
     from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
-    from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
+    from evenedit.core.interfaces import Case, Editor, Judge, NoImage, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
+    from evenedit.instruments.face import Face, NoFace
+    from evenedit.instruments.interface import Instrument, PairContext, Read
     from evenedit.instruments.measurement import Measurement
     from evenedit.instruments.pair import measure
+    from evenedit.instruments.picture import Picture
     from evenedit.protocol.factors import Factor
     from evenedit.results.results import Finding, Gap
     from evenedit.run.summary import RunSummary
@@ -30,17 +33,24 @@ __all__ = [
     "Editor",
     "Estimate",
     "EvenEditError",
+    "Face",
     "Factor",
     "Failed",
     "Failure",
     "Finding",
     "Gap",
+    "Instrument",
     "Judge",
     "LoadError",
     "Measurement",
+    "NoFace",
+    "NoImage",
+    "PairContext",
+    "Picture",
     "Prompt",
     "Question",
     "Rating",
+    "Read",
     "Refusal",
     "Reply",
     "Results",
@@ -56,10 +66,13 @@ __all__ = [
 
 _HOMES = {
     "evenedit.core.errors": ("LoadError", "EvenEditError", "Failed", "Failure"),
-    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
+    "evenedit.core.interfaces": ("Case", "Editor", "Judge", "NoImage", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
+    "evenedit.instruments.face": ("Face", "NoFace"),
+    "evenedit.instruments.interface": ("Instrument", "PairContext", "Read"),
     "evenedit.instruments.measurement": ("Measurement",),
     "evenedit.instruments.pair": ("measure",),
+    "evenedit.instruments.picture": ("Picture",),
     "evenedit.protocol.factors": ("Factor",),
     "evenedit.results.results": ("Finding", "Gap"),
     "evenedit.run.summary": ("RunSummary",),

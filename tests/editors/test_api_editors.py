@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
+from evenedit.api.study import Study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Refusal
 from evenedit.core.records import Outcome
 from evenedit.editors.api.gemini import POLICY, GeminiImages
 from evenedit.editors.api.openai import OpenAIImages
@@ -24,7 +26,7 @@ from evenedit.providers.calls import Gate
 from tests.support.calls import KEY, Naps, waits
 from tests.support.provider import server as spoken
 from tests.support.provider.server import Behaviour, FakeProvider
-from tests.support.studies import open_study
+from tests.support.studies import open_study, small, toml
 
 BAD_KEY = "API key not valid. Please pass a valid API key."
 Editor = OpenAIImages | GeminiImages
@@ -174,8 +176,17 @@ def test_a_blocked_prompt_is_a_refusal(wire: FakeProvider, reason: str):
     assert edit(make("gemini", wire)) == Refusal(f"prompt blocked, {reason}")
 
 
-@pytest.mark.parametrize("finish", ["STOP", "OTHER", "NO_IMAGE", "IMAGE_OTHER", "MAX_TOKENS", "LANGUAGE"])
-def test_words_without_an_image_are_no_refusal(wire: FakeProvider, finish: str):
+@pytest.mark.parametrize("finish", ["STOP", "NO_IMAGE"])
+def test_a_complete_answer_in_words_is_no_image_and_keeps_the_words(wire: FakeProvider, finish: str):
+    wire.will(spoken.gemini_parts({"text": "I'm unable to edit"}, {"text": "this picture."}, finish=finish))
+    assert edit(make("gemini", wire)) == NoImage("I'm unable to edit this picture.")
+    wire.will(spoken.gemini_parts({"text": "Let me think", "thought": True}, finish=finish))
+    assert failure(make("gemini", wire)).failure is Failure.BAD_IMAGE, "thoughts are no answer"
+    assert len(wire.seen) == 2
+
+
+@pytest.mark.parametrize("finish", ["OTHER", "IMAGE_OTHER", "MAX_TOKENS", "LANGUAGE"])
+def test_words_of_an_answer_that_was_cut_off_are_a_failure(wire: FakeProvider, finish: str):
     wire.will(spoken.gemini_parts({"text": "I cannot help with that."}, finish=finish))
     failed = failure(make("gemini", wire))
     assert failed.failure is Failure.BAD_IMAGE
@@ -391,4 +402,72 @@ def test_a_study_records_edited_refused_and_failed(wire: FakeProvider, tmp_path:
     assert sorted(e.outcome for e in edits) == [Outcome.EDITED] * 5 + [Outcome.FAILED] * 2 + [Outcome.REFUSED]
     assert [e.detail for e in edits if e.outcome is Outcome.REFUSED] == [{"reason": f"moderation_blocked: {MODERATED}"}]
     assert requests[0].settings["model"] == "gpt-image-2"
+    study.store.close()
+
+
+def of_group(seen: spoken.Seen) -> spoken.ProviderAnswer:
+    """Words for portraits that are dark in the upper left corner, a picture for the others."""
+    if Image.open(io.BytesIO(seen.images[0])).convert("L").getpixel((0, 0)) < 128:
+        return spoken.gemini_parts({"text": "I'm unable to edit this picture."}, finish="STOP")(seen)
+    return spoken.SUCCESS(seen)
+
+
+def worded_study(wire: FakeProvider, folder: Path, **changes: Any) -> Study:
+    """A study of sixteen pictures in a folder, half of them dark, whose editor answers the dark ones in words."""
+    lines = ["file,race,gender,age"]
+    (folder / "faces").mkdir(parents=True)
+    for number in range(16):
+        race = "Black" if number % 2 else "White"
+        Image.new("RGB", (64, 64), "black" if number % 2 else "white").save(folder / "faces" / f"{number}.png")
+        lines.append(f"{number}.png,{race},{('Female', 'Male')[number // 8]},20s")
+    (folder / "faces" / "labels.csv").write_text("\n".join(lines) + "\n")
+    settings = {"model": "gemini-3-pro-image", "base_url": wire.gemini, "attempts": 1}
+    sources = {"kind": "folder", "settings": {"path": str(folder / "faces")}}
+    editors = [{"id": "gemini", "kind": "gemini-images", "settings": settings}]
+    table = small(editors=editors, sources=sources, judges=[], executor={"max_failures": 2, **changes})
+    (folder / "study.toml").write_text(toml(table))
+    return Study.load(folder)
+
+
+def test_answers_in_words_end_the_edit_and_are_a_rate_by_group(wire: FakeProvider, tmp_path: Path):
+    wire.will(*[of_group] * 64)
+    study = worded_study(wire, tmp_path)
+    summary = study.run(max_calls=100)
+    assert (summary.complete, summary.edited, summary.no_image, summary.failed) == (True, 16, 16, 0)
+    assert summary.reasons == {"no_image: I'm unable to edit this picture.": 16}
+    words = [e.detail for e in study.store.edits().values() if e.outcome is Outcome.NO_IMAGE]
+    assert words == [{"words": "I'm unable to edit this picture."}] * 16
+    assert len(wire.seen) == 32
+    assert study.run().complete and len(wire.seen) == 32, "the second run pays nothing"
+    results = study.results()
+    rates = {race: results.find("rate.no_image", editor="gemini", group={"race": race}) for race in ("White", "Black")}
+    assert {race: e and e.value for race, e in rates.items()} == {"White": 0.0, "Black": 1.0}
+    gap = next(f for f in results.findings if f.measure == "gap.no_image" and f.factor == "race")
+    assert gap.evidence == "outcome" and "were answered in words, without a picture" in gap.text
+    assert not any(f.measure and f.measure.endswith("no_picture") for f in results.findings), "it would say the same"
+    picture = results.find("rate.no_picture", editor="gemini")
+    assert picture is not None and (picture.value, picture.n) == (0.5, 32)
+    status = str(study.status())
+    assert "(16 edited, 0 refused, 16 no_image, 0 failed)" in status and "no_image: 16 × I'm unable" in status
+    study.store.close()
+
+
+def test_a_study_can_allow_further_calls_after_words(wire: FakeProvider, tmp_path: Path):
+    wire.will(*[of_group] * 64)
+    study = worded_study(wire, tmp_path, no_image_retries=2)
+    assert study.run(max_calls=40).no_image == 16
+    assert len(wire.seen) == 40, "32 edits and 8 further calls that the budget allows"
+    study.store.close()
+
+
+def test_a_failure_of_an_earlier_version_is_tried_again_and_ends_in_words(wire: FakeProvider, tmp_path: Path):
+    wire.will(*[of_group] * 64)
+    study = worded_study(wire, tmp_path)
+    study.run()
+    old = {"failure": "bad_image", "error": "Failed: no image in the reply: STOP: I'm unable to edit this picture."}
+    study.store.save_edits(
+        [replace(e, outcome=Outcome.FAILED, detail=old) for e in study.store.edits().values() if e.image is None], 1
+    )
+    assert study.run().no_image == 16
+    assert len(wire.seen) == 48
     study.store.close()

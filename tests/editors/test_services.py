@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Refusal
 from evenedit.core.records import Outcome
 from evenedit.editors.api.services import table
 from evenedit.editors.api.template import at, filled, places
@@ -201,6 +201,15 @@ def test_a_service_of_ones_own_takes_a_form_and_answers_with_the_picture(service
     services.mode = "refusal"
     found = editor.edit([portrait()], "As a nurse", 7)
     assert isinstance(found, Refusal) and found.reason == "unsafe_request: not this"
+
+
+def test_words_in_the_place_of_a_picture_are_no_image(services):
+    services.mode = "words"
+    described = direct(services, picture="images.0.url", text="description")
+    assert described.edit([portrait()], "As a nurse", 7) == NoImage("Which person do you mean?")
+    assert failure(direct(services, picture="images.0.url")).failure is Failure.BAD_IMAGE, "no place is named"
+    settings = {"url": "http://localhost/direct", "form": {"picture": "{image}", "text": "{instruction}"}}
+    assert "text" not in plugins.identity("editors", "http", settings), "ids from before it existed stay the same"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,15 @@ def test_a_rule_that_no_editor_has_an_estimate_for_is_a_mistake_and_names_what_t
     assert there in str(error.value)
 
 
+def test_without_answers_in_words_a_rule_on_missing_pictures_is_decided_by_refusals():
+    refused = replace(results(0.01, 0.02, 0.04).estimates[0], measure="gap.refused")
+    (found,) = check(Results({}, {}, (refused,)), [Rule.parse("gap.no_picture[race] <= 0.05")])
+    assert found.answer is GateAnswer.PASS
+    both = replace(refused, measure="gap.no_picture", value=0.2, low=0.1, high=0.3)
+    (found,) = check(Results({}, {}, (refused, both)), [Rule.parse("gap.no_picture[race] <= 0.05")])
+    assert found.answer is GateAnswer.FAIL
+
+
 def test_an_editor_without_the_estimate_that_another_has_is_undecided():
     some = results(0.01, 0.02, 0.04)
     other = replace(some.estimates[0], editor="other", measure="gap.older")

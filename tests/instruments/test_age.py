@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Status
 from evenedit.instruments import AgeInstrument, GenderInstrument, Measurement, age_model, measure
 from evenedit.instruments.change import Verdict
 from evenedit.instruments.identity import Likeness
@@ -23,6 +24,7 @@ from evenedit.instruments.onnx_file import OnnxChain
 from evenedit.instruments.presentation import NOT_ASKED, PresentationChange, age_answer, gender_answer, reads_much
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import render
+from tests.support.instruments import read_measurement
 from tests.support.paths import SHARED
 
 photographs = pytest.mark.skipif(not (SHARED / "portraits").is_dir(), reason=f"photographs are not in {SHARED}")
@@ -75,8 +77,9 @@ def test_without_the_model_the_reason_names_the_command(without_model: Path, per
     assert found.age_delta_years is None
     assert "evenedit plugins age --setup" in found.reasons["age_delta_years"]
     assert found.reasons["gender_delta"] == NOT_ASKED
-    assert AgeInstrument().answer(found) is None
-    assert "evenedit plugins age --setup" in AgeInstrument().reason(found)
+    reading = read_measurement(AgeInstrument(), found)
+    assert reading.reply.values == {"age_drift": None} and reading.reply.status is Status.UNPARSEABLE
+    assert "evenedit plugins age --setup" in reading.reply.reason
 
 
 def test_age_is_read_only_when_asked_for(person: Image.Image) -> None:
@@ -130,14 +133,12 @@ def test_gender_answers_are_one_sided() -> None:
 
 def test_a_prompt_that_asks_for_an_age_is_judged_by_it(person: Image.Image) -> None:
     found = replace(measure(person, person, identity=False), age_delta_years=12.0, age_uncertainty_years=3.0)
-    instrument = AgeInstrument()
-    assert instrument.answer(found) == 4
-    assert instrument.answer_against(found, 30) == 2
-    assert instrument.readings(found) == {
-        "mean.age_delta_years": 12.0,
-        "rate.much_older": 0.0,
-        "rate.much_younger": 0.0,
-    }
+    reading = read_measurement(AgeInstrument(), found)
+    assert reading.reply.values == {"age_drift": 4}
+    assert {"age_delta_years": 12.0, "much_older": 0.0, "much_younger": 0.0}.items() <= reading.numbers.items()
+    asked = read_measurement(AgeInstrument(), found, target_years=30)
+    assert asked.reply.values == {"aging_accuracy": 2}
+    assert asked.numbers == reading.numbers
 
 
 def test_the_verdict_names_another_person_before_another_age_and_an_age_before_a_local_edit() -> None:
@@ -168,7 +169,7 @@ def test_an_edit_that_takes_or_adds_decades_is_named(model: Path, name: str, exp
 def test_less_noise_reads_as_the_same_age(model: Path) -> None:
     for who in ("Black_Female_70plus", "EastAsian_Male_20s"):
         found = measure(*real(f"A03_{who}"), identity=False, age=True)
-        assert AgeInstrument().answer(found) == 3, who
+        assert read_measurement(AgeInstrument(), found).reply.values == {"age_drift": 3}, who
 
 
 @photographs

@@ -12,6 +12,8 @@ from PIL import Image
 from evenedit.core import color
 from evenedit.core.color import MONK
 from evenedit.core.errors import EvenEditError
+from evenedit.core.interfaces import Reply
+from evenedit.core.records import Status
 from evenedit.instruments import ChangeInstrument, SkinInstrument, examine, measure, picture
 from evenedit.instruments import identity as likeness
 from evenedit.instruments.align import align
@@ -28,6 +30,7 @@ from evenedit.simulation.portraits.canvas import ink
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import lighten, render, render_pair
 from evenedit.simulation.portraits.traits import Portrait
+from tests.support.instruments import read_measurement
 from tests.support.paths import SHARED
 
 DATA = SHARED
@@ -324,11 +327,15 @@ def test_simulated_steps_get_their_own_answers():
     before, instrument = person(6), SkinInstrument()
     for answer, step in _SKIN_STEPS.items():
         found = measure(render(before), render(lighten(before, step)), identity=False)
-        assert (instrument.answer(found), instrument.reason(found)) == (answer, "")
-        assert instrument.readings(found)["mean.skin_delta_L"] == found.skin_delta_L
+        read = read_measurement(instrument, found)
+        assert (read.reply.values, read.reply.reason) == ({"skin_tone": answer}, "")
+        assert read.numbers["skin_delta_L"] == found.skin_delta_L
+        ends = [read.numbers[f"skin_delta_L_{end}"] for end in ("low", "high")]
+        assert ends == pytest.approx([found.skin_delta_L_low, found.skin_delta_L_high])
     colourless = measure(render(before), render(before).convert("L"), identity=False)
-    assert instrument.answer(colourless) is None
-    assert instrument.reason(colourless) == instrument.missing(colourless, "mean.skin_delta_L") == NO_COLOUR
+    read = read_measurement(instrument, colourless)
+    assert read.reply == Reply(Status.UNPARSEABLE, {"skin_tone": None}, reason=NO_COLOUR)
+    assert read.reasons == {"skin_delta_L": NO_COLOUR}
     with pytest.raises(EvenEditError, match="rising order"):
         SkinInstrument(cuts=(3, -3, 1, 2))
 
@@ -337,11 +344,12 @@ def test_the_change_instrument_answers_only_what_pixels_can_tell():
     picture, instrument = render(person(6)), ChangeInstrument(identity=False)
     same = measure(picture, picture, identity=False)
     dressed = measure(picture, render(replace(person(6), outfit="suit")), identity=False)
-    assert (instrument.answer(same), instrument.reason(same)) == (1, "")
-    assert instrument.answer(dressed) is None
-    assert instrument.reason(dressed).startswith("changed")
-    assert [instrument.readings(found)["rate.unchanged"] for found in (same, dressed)] == [1.0, 0.0]
-    assert "rate.another_person" not in instrument.readings(same)
+    first, second = (read_measurement(instrument, found) for found in (same, dressed))
+    assert first.reply == Reply(Status.SCORED, {"edit_success": 1})
+    assert (second.reply.status, second.reply.values) == (Status.SCORED, {"edit_success": None})
+    assert second.reply.reason.startswith("changed")
+    assert [one.numbers["unchanged"] for one in (first, second)] == [1.0, 0.0]
+    assert "another_person" not in first.numbers
 
 
 def test_the_picture_shows_every_case():

@@ -11,7 +11,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Prompt, Status
 from evenedit.protocol import Factor, PromptSet
 from evenedit.ratings.exported import read_exported
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, edit_columns
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, ReadingNote, edit_columns
 from evenedit.ratings.to_csv import write_tables
 
 IDS = ["plain", "a, b", 'the "third"', "=SUM(A1)", "-1", "+x", "@y", "'=z", "''=z", "目\nzwei", "NA", "{x}", "1e3"]
@@ -85,7 +85,7 @@ def drawn(seed: int) -> RatingTable:
 
 
 def read_back(folder: Path, table: RatingTable) -> RatingTable:
-    notes = {(r.rater, r.measure): r.note for r in table.readings}
+    notes = [ReadingNote.of(reading) for reading in table.readings]
     raters = dict(zip(table.raters, table.kinds, strict=True))
     return read_exported(folder, [], PROMPTS, table.factors, raters, notes)[0]
 

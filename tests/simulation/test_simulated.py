@@ -11,7 +11,7 @@ import pytest
 
 from evenedit.core.color import rgb_to_lab
 from evenedit.core.errors import EvenEditError
-from evenedit.core.interfaces import Case, Refusal
+from evenedit.core.interfaces import Case, NoImage, Refusal
 from evenedit.core.records import Status
 from evenedit.protocol import QUESTIONS, load_prompts
 from evenedit.protocol.factors import cells
@@ -72,6 +72,8 @@ def test_refusing_declines_only_for_its_groups():
     for attributes, image in faces(race=["Black", "White"], age=["40s"]):
         refused = isinstance(editor.edit([image], PROMPTS["O-01"].text, 1), Refusal)
         assert refused == (attributes["race"] == "Black")
+        words = Refusing(rate=1.0, groups={"race": ["Black"]}, in_words=True).edit([image], PROMPTS["O-01"].text, 1)
+        assert isinstance(words, NoImage) == refused
 
 
 def test_drawn_truth_has_the_planted_distribution():

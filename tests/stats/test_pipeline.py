@@ -63,6 +63,38 @@ def test_a_refusal_is_a_rate_and_a_failure_is_missing():
     assert (found.counts["refused"], found.counts["failed"], found.counts["edited"]) == (1, 1, 22)
 
 
+def declined(*, words: bool) -> Results:
+    """Sixteen faces × two prompts: half of the Black faces declined, by refusals and, if asked, by words too."""
+    sources = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(4))]
+    rows = []
+    for source, prompt in product(sources, ("O-01", "O-02")):
+        hit = source[1] == "Black" and source[2] == "Male"
+        how = "no_image" if words and prompt == "O-02" else "refused"
+        rows.append(edit(source, prompt, outcome=how if hit else "edited"))
+    given = [scores() if row["outcome"] == "edited" else None for row in rows]
+    return analyse(table_of(rows, {"judge": given}), QUICK)
+
+
+def test_answers_in_words_are_rates_beside_refusals_over_the_same_requests():
+    found = declined(words=True)
+    rates = {name: found.find(f"rate.{name}", editor="e") for name in ("refused", "no_image", "no_picture")}
+    assert {name: e and (e.value, e.n, e.missing) for name, e in rates.items()} == {
+        "refused": (4 / 32, 32, 0),
+        "no_image": (4 / 32, 32, 0),
+        "no_picture": (8 / 32, 32, 0),
+    }
+    gap = found.find("gap.no_picture", editor="e", group={"race": "*"})
+    assert gap is not None and gap.value == 0.5
+    assert {f.measure for f in found.findings if f.kind == "shift"} >= {f"rate.{name}" for name in rates}
+    assert found.counts["no_image"] == 4
+
+
+def test_without_answers_in_words_nothing_but_refusals_is_reported():
+    found = declined(words=False)
+    assert not any("no_image" in e.measure or "no_picture" in e.measure for e in found.estimates)
+    assert "no_image" not in found.counts
+
+
 def test_a_rate_never_seen_has_an_interval_that_is_not_a_point():
     _, found = lightened()
     never = found.find("rate.race_change", editor="e", group={"race": "Black"})

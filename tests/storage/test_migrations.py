@@ -88,8 +88,8 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2"
-down_revision = "1"
+revision = "{version}"
+down_revision = "{before}"
 
 
 def upgrade():
@@ -105,8 +105,10 @@ def next_schema(tmp_path):
     def add(history, last="pass"):
         folder = tmp_path / f"next-{history.name}-{len(last)}"
         shutil.copytree(Path(migrations.__file__).parent / history.name, folder)
-        (folder / "versions" / "schema_2.py").write_text(NEXT.format(table=history.facts.name, last=last))
-        return replace(history, version=2, scripts=str(folder))
+        version = history.version + 1
+        words = NEXT.format(table=history.facts.name, last=last, version=version, before=history.version)
+        (folder / "versions" / f"schema_{version}.py").write_text(words)
+        return replace(history, version=version, scripts=str(folder))
 
     return add
 
@@ -117,7 +119,7 @@ def test_a_migration_keeps_every_row(engine, history, next_schema):
     with engine.begin() as db:
         db.execute(history.facts.insert(), {"key": "a fact", "value": "kept"})
     bring_up_to_date(engine, next_schema(history))
-    assert revision(engine, history) == "2"
+    assert revision(engine, history) == str(history.version + 1)
     assert [change[0] for change in differences(engine, history)] == ["remove_column"]
     with engine.connect() as db:
         found = db.exec_driver_sql(f"SELECT value, added FROM {history.facts.name} WHERE key = 'a fact'").one()
@@ -129,9 +131,9 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(engine, history, n
     bring_up_to_date(engine, history)
     with pytest.raises(sa.exc.DatabaseError):
         bring_up_to_date(engine, next_schema(history, 'op.execute("INSERT INTO nowhere VALUES (1)")'))
-    assert revision(engine, history) == "1" and differences(engine, history) == []
+    assert revision(engine, history) == str(history.version) and differences(engine, history) == []
     bring_up_to_date(engine, next_schema(history))
-    assert revision(engine, history) == "2"
+    assert revision(engine, history) == str(history.version + 1)
 
 
 def test_a_file_is_copied_before_it_is_migrated(tmp_path, next_schema, monkeypatch):
@@ -143,7 +145,7 @@ def test_a_file_is_copied_before_it_is_migrated(tmp_path, next_schema, monkeypat
     monkeypatch.setattr("evenedit.storage.engines.STUDY", later)
     monkeypatch.setattr("evenedit.storage.store.STUDY", later)
     Store(tmp_path).close()
-    copy = tmp_path / "study.before-schema-2.db"
+    copy = tmp_path / f"study.before-schema-{later.version}.db"
     assert rows(copy) == before and stat.S_IMODE(copy.stat().st_mode) == 0o600
     copy.unlink()
     Store(tmp_path).close()

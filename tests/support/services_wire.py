@@ -7,7 +7,7 @@ import io
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
 from email.parser import BytesParser
@@ -24,14 +24,20 @@ class Services:
     def __init__(self) -> None:
         self.address = ""
         self.mode = "success"
-        """success, refusal, failed, broken, never or missing"""
+        """success, refusal, words, failed, broken, never or missing"""
         self.waits = 2
         """Looks at a job that find it queued."""
         self.errors: list[int] = []
         """Statuses of the next answers, before anything else."""
+        self.trouble: Callable[[str, str], tuple[int, bytes, str] | str | None] = lambda _method, _path: None
+        """By method and path, what is answered instead: status, content and its type; `drop` does what was asked and
+        closes the connection."""
         self.seen: list[tuple[str, str, dict[str, str], Any]] = []
         self.jobs: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
+        self.lock = threading.Lock()
+        self.keys: dict[str, str] = {}
+        """Jobs by the key of the submission."""
 
     def posts(self, path: str = "") -> list[Any]:
         return [body for method, where, _, body in self.seen if method == "POST" and path in where]
@@ -54,7 +60,11 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
+    is_silent = False
+
     def say(self, status: int, body: Any, kind: str = "application/json", **headers: str) -> None:
+        if self.is_silent:
+            return
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **headers}.items():
@@ -78,6 +88,11 @@ class Handler(BaseHTTPRequestHandler):
             status = told.errors.pop(0)
             self.say(status, {"detail": "slow down" if status == 429 else "trouble"}, Retry_After="0")
             return
+        trouble = told.trouble(method, self.path)
+        self.is_silent = trouble == "drop"
+        if isinstance(trouble, tuple):
+            self.say(*trouble)
+            return
         for pattern, speak in ROUTES:
             if found := re.fullmatch(pattern, path):
                 speak(self, found, body)
@@ -87,8 +102,10 @@ class Handler(BaseHTTPRequestHandler):
     # -- shared ------------------------------------------------------------------------------------------
 
     def begin(self, picture: bytes, **about: Any) -> str:
-        ident = f"job-{len(self.services.jobs) + 1}"
-        self.services.jobs[ident] = {"left": self.services.waits, "picture": edited(picture), **about}
+        made = edited(picture)
+        with self.services.lock:
+            ident = f"job-{len(self.services.jobs) + 1}"
+            self.services.jobs[ident] = {"left": self.services.waits, "picture": made, **about}
         return ident
 
     def waits(self, ident: str) -> bool:
@@ -201,12 +218,23 @@ class Handler(BaseHTTPRequestHandler):
         ident = self.begin(body[name][1])
         self.say(200, {"created": 1, "data": [{"url": self.url_of(ident)}]})
 
+    # -- a server that knows a submission that is sent again -----------------------------------------------
+
+    def keyed(self, _: re.Match[str], body: Any) -> None:
+        key = self.headers["Idempotency-Key"]
+        known = self.services.keys
+        if key not in known:
+            known[key] = self.begin(plain(body["image_url"]))
+        self.say(200, {"images": [{"url": self.url_of(known[key])}]})
+
     # -- a server without a queue ------------------------------------------------------------------------
 
     def direct(self, _: re.Match[str], body: Any) -> None:
         ident = self.begin(body["picture"][1])
         if self.services.mode == "refusal":
             self.say(400, {"error": {"code": "unsafe_request", "message": "not this"}})
+        elif self.services.mode == "words":
+            self.say(200, {"images": [], "description": "Which person do you mean?"})
         else:
             self.picture(re.fullmatch("(.*)", ident), None)  # type: ignore[arg-type]
 
@@ -225,6 +253,7 @@ ROUTES: list[tuple[str, Any]] = [
     (r"/comfyui/history/(.+)", Handler.history),
     (r"/comfyui/view", Handler.view),
     (r"/openai/v1/images/edits", Handler.images_edits),
+    (r"/keyed", Handler.keyed),
     (r"/direct", Handler.direct),
 ]
 

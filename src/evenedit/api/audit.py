@@ -15,9 +15,12 @@ from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.protocol import Factor
 from evenedit.run.from_images import begin
 from evenedit.run.pair_table import PairTable
+from evenedit.study.python_plugins import checked_instruments
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evenedit.instruments import Instrument
 
 FOLDER = "evenedit-audit"
 
@@ -31,7 +34,7 @@ def audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str] = ("skin", "change"),
+    instruments: Sequence[str | Instrument] = ("skin", "change"),
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Measure and rate edits that exist, and return the study: `audit("edits.csv").report()`.
@@ -41,9 +44,9 @@ def audit(
     are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
     refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
     `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
-    `Study.run`; `instruments` measure pixels and need none; "age" needs `evenedit plugins age --setup` once. The
-    study is written to `out`, by default to a new folder evenedit-audit-N here; an audit of the same pairs in that
-    folder is resumed.
+    `Study.run`; `instruments` measure pixels: kinds of installed ones ("age" needs `evenedit plugins age --setup`
+    once) and objects with an id. The study is written to `out`, by default to a new folder evenedit-audit-N here; an
+    audit of the same pairs in that folder is resumed.
     """
     study = begin_audit(
         pairs,
@@ -56,7 +59,7 @@ def audit(
         instruments=instruments,
         out=out,
     )
-    study.run(judges=judges)
+    study.run(judges=judges, instruments=_objects(instruments) or None)
     return study
 
 
@@ -69,12 +72,13 @@ def begin_audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str] = ("skin", "change"),
+    instruments: Sequence[str | Instrument] = ("skin", "change"),
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Write the study of `audit` without running it."""
     for ident, judge in (validate_objects("judge", judges) or {}).items():
         PythonJudgeAdapter(ident, judge)  # refused now rather than after the study is written
+    checked_instruments(_objects(instruments) or None)
     if isinstance(factors, str):
         raise EvenEditError(f"factors is the text '{factors}'; give a list: factors=['{factors}']")
     where = Path(out) if out is not None else _new_folder()
@@ -86,9 +90,14 @@ def begin_audit(
         edited=None if edited is None else Path(edited),
         prompts=prompts,
         factors=factors,
-        instruments=tuple(instruments),
+        instruments=[one for one in instruments if isinstance(one, str)],
     )
     return Study.load(where)
+
+
+def _objects(instruments: Sequence[str | Instrument]) -> dict[str, Instrument]:
+    """Return the instruments that are Python objects by their ids."""
+    return {str(getattr(one, "id", "")): one for one in instruments if not isinstance(one, str)}
 
 
 def _new_folder() -> Path:

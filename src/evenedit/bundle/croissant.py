@@ -66,7 +66,7 @@ COLUMNS = {
     "editor": "The editor that was audited.",
     "source_id": "The portrait, or two joined by '+'.",
     "prompt_id": "The prompt.",
-    "outcome": "edited, refused or failed.",
+    "outcome": "edited, refused, no_image or failed.",
     "rater": "Who rated.",
     "kind": "vlm, instrument or review.",
     "status": "How the rating ended.",

@@ -145,7 +145,7 @@ def _read_readings(record: StudyRecord, rows: Iterator[Row], ids: list[str]) -> 
         readings = by_name.get((note.instrument, note.measure), {})
         each = [readings.get(ident, absent) for ident in ids]
         values = np.array([value for value, _ in each], dtype=np.float64)
-        yield Reading(note.instrument, note.measure, values, tuple(reason for _, reason in each), note.note)
+        yield note.reading(values, (reason for _, reason in each))
 
 
 def _review(number: int, name: str, answers: Iterable[GivenAnswer]) -> Row:

@@ -146,10 +146,12 @@ def plan_files(study: StudyContext, adherence: PlanAdherence | None) -> dict[str
 
 
 def _measurements(study: StudyContext) -> Iterator[Mapping[str, Any]]:
-    """Yield the measurements under the current version."""
+    """Yield the measurements under the current version, then what other instruments read."""
     instruments = study.design.instruments(study.store.sources())
-    for ident, (numbers, reasons) in sorted(study.store.measurements(instruments.version).items()):
-        yield {"request_id": ident, "version": instruments.version, "numbers": numbers, "reasons": reasons}
+    others = [rater.readings_version for rater in instruments.raters if not rater.from_measurement]
+    for version in (instruments.version, *others):
+        for ident, (numbers, reasons) in sorted(study.store.measurements(version).items()):
+            yield {"request_id": ident, "version": version, "numbers": numbers, "reasons": reasons}
 
 
 def _pictures(study: StudyContext, evidence: Evidence) -> Iterator[tuple[str, bytes | Path]]:

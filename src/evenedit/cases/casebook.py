@@ -142,7 +142,7 @@ class CaseFile:
     @property
     def reason(self) -> str:
         """Why there is no picture; empty where there is one."""
-        return reason_of(self.edit)
+        return self.edit.reason
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class Casebook:
             scores,
             sources,
             {ident: edit.image for ident, edit in edits.items() if edit.image is not None},
-            {ident: reason_of(edit) for ident, edit in edits.items() if edit.image is None},
+            {ident: edit.reason for ident, edit in edits.items() if edit.image is None},
             {r.id: r.revision for r in study.design.judges()} | {g.id: g.revision for g in measurements.raters},
             measurements.version,
         )
@@ -330,8 +330,3 @@ def _answer(question: Question, value: int) -> str:
     if question.sided != "choice":
         return str(value)
     return (question.words[value - 1] if question.words else "") or question.labels[value - 1].replace("_", " ").lower()
-
-
-def reason_of(edit: Edit) -> str:
-    """Return why an edit has no picture: the editor's reason or the error; empty where there is one."""
-    return str(edit.detail.get("reason") or edit.detail.get("error") or "")

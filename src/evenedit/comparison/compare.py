@@ -33,8 +33,9 @@ from evenedit.report.render.index import Names
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
-from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
-from evenedit.study.analysis import analysis_rules
+from evenedit.stats.disparity.paired_editors import Corrections, Difference, Pairs, corrections, differences, pair
+from evenedit.stats.pipeline import corrected_estimates
+from evenedit.study.analysis import SURVEY, analysis_rules
 from evenedit.study.context import StudyContext
 from evenedit.study.results_file import is_bundle, is_study, read_results, results_file
 
@@ -53,6 +54,8 @@ class Side:
     rules: AnalysisRules
     prompts: Mapping[str, str]
     """The text of each prompt by id, where it is known."""
+    people: Corrections
+    """The editor's estimates as corrected by people's ratings, where they rated enough."""
     study: StudyContext | None = None
     """The study with its pictures and settings; None where there are only results."""
 
@@ -85,15 +88,18 @@ class Side:
         rules = AnalysisRules.from_dict(results.rules)
         name = _chosen(where, editor, results.editors)
         table = read_ratings(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)), results.asked)
-        return cls(where, name, combine(table, rules.ensemble, rules.missing), rules, results.prompts)
+        scores = combine(table, rules.ensemble, rules.missing)
+        return cls(where, name, scores, rules, results.prompts, corrections(results.powered, name))
 
     @classmethod
     def of(cls, study: StudyContext, editor: str | None) -> Side:
         """Return a study's editor; it need not be named where the study has only one."""
         name = _chosen(study.folder, editor, [e.id for e in study.file.sections.editors])
         rules, prompts = analysis_rules(study.file), {p.id: p.text for p in study.file.prompts}
-        scores = combine(study.table(), rules.ensemble, rules.missing)
-        return cls(study.folder, name, scores, rules, prompts, study)
+        table = study.table()
+        powered = corrected_estimates(table, rules, study.store.cases(SURVEY))
+        scores = combine(table, rules.ensemble, rules.missing)
+        return cls(study.folder, name, scores, rules, prompts, corrections(powered, name), study)
 
 
 def _chosen(where: Path, editor: str | None, ids: Sequence[str]) -> str:
@@ -114,7 +120,7 @@ def compare(first: Side, second: Side, out: Path) -> Path:
     if second.rules.to_dict() != rules.to_dict():
         raise EvenEditError("the two studies combine or count ratings by different rules; make them equal to compare")
     pairs = pair(first.scores, second.scores, first.editor, second.editor)
-    changes = differences(pairs, rules)
+    changes = differences(pairs, rules, (first.people, second.people))
     names = [*first.scores.table.raters, *second.scores.table.raters, first.editor, second.editor]
     simulated = tuple(sorted({n for n in names if is_simulated(n)}))
     factors = first.factors
@@ -210,11 +216,19 @@ def _sentence(d: Difference, factors: Sequence[Factor], name: Names) -> str:
     interval = "" if d.low is None or d.high is None else Number(d.value, unit, d.low, d.high).interval
     if kind == MeasureKind.GAP:
         over = in_a_sentence(_factor_of(d, factors))
-        return f"The gap in {what} over {over} moved by {format_number(d.value, unit)} {interval}."
+        return f"The gap in {what} over {over} moved by {format_number(d.value, unit)} {interval}{_judges_alone(d)}."
     group = f" for {group_in_words(d.group, factors)}" if d.group else ""
     statistic = "mean" if kind == MeasureKind.MEAN else "rate"
     moved = f"moved by {format_number(d.value, unit)} {interval} over {d.pairs:,} pairs"
-    return f"The {statistic} of {what}{group} {moved}."
+    return f"The {statistic} of {what}{group} {moved}{_judges_alone(d)}."
+
+
+def _judges_alone(d: Difference) -> str:
+    """Return the judges' own difference in words; empty where people's ratings do not correct it."""
+    if d.judge_value is None:
+        return ""
+    unit: Unit = "change" if Measure(d.measure).kind == MeasureKind.MEAN else "points"
+    return f", corrected by people's ratings; judges alone: {format_number(d.judge_value, unit)}"
 
 
 def _factor_of(gap: Difference, factors: Sequence[Factor]) -> Factor:
@@ -245,12 +259,18 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
     """Describe how many differences were tested and how that is corrected for."""
     tested = [d for d in changes if d.p is not None]
     groups = sum(bool(d.group) and "*" not in d.group.values() for d in tested)
+    corrected = sum(d.judge_value is not None for d in changes)
+    whose = (
+        f"{corrected} are corrected by people's ratings over all edits, the editors taken as independent; the judges' "
+        "own stand beside. All others are the judges' own"
+        if corrected
+        else "All numbers are the judges' own, not corrected by people's ratings"
+    )
     return (
         f"{len(tested)} differences are tested, so p is adjusted by Holm: {len(tested) - groups} of everybody and of "
         f"gaps as one family, {groups} of single groups as another, and doubled where there are both. A change is one "
         "where the adjusted p is below 0.05: of two editors that are alike, at most one comparison in twenty has any. "
-        "Intervals are clustered by source and prompt and not adjusted. All numbers are the judges' own, not corrected "
-        "by people's ratings."
+        f"Intervals are clustered by source and prompt and not adjusted. {whose}."
     )
 
 
@@ -271,6 +291,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
                 Number(d.first, level),
                 Number(d.second, level),
                 Number(d.value, step, d.low, d.high),
+                Number(d.judge_value, step),
                 Number(d.p_adjusted, "p"),
                 d.pairs,
             )
@@ -283,6 +304,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
         Column("a", "A"),
         Column("b", "B"),
         Column("difference", "B − A"),
+        Column("judges_alone", "judges alone"),
         Column("p_adjusted", "p, adjusted"),
         Column("pairs", "pairs"),
     )

@@ -18,8 +18,11 @@ from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions
 
 
-def problems(file: Sections) -> Iterator[str]:
-    """Yield the problems that the types of the keys do not show."""
+def problems(file: Sections, *, begun: bool = False) -> Iterator[str]:
+    """Yield the problems that the types of the keys do not show.
+
+    Of a study that has `begun`, an instrument need not be installed.
+    """
     yield from _experiment_problems(file)
     yield from _factor_problems(file)
     yield from _source_problems(file)
@@ -29,7 +32,9 @@ def problems(file: Sections) -> Iterator[str]:
         "editors", [(e.id, e.plugin, e.settings) for e in file.editors], _portrait_factors(file)
     )
     yield from _plugin_problems("judges", [(j.id, j.kind, j.settings) for j in file.judges])
-    yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in file.instruments])
+    installed = plugins.installed("instruments")
+    instruments = [i for i in file.instruments if i.kind in installed or not begun]
+    yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in instruments])
     yield from _editor_problems(file)
     yield from _ensemble_problems(file)
     yield from primary_problems(file, factors_of(file))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evenedit.config.sections import ContrastSection, PrimaryTest, Sections
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import AXES, DEFAULT_RATES, Factor
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 
 MOST_TESTS = 6
@@ -29,7 +30,7 @@ def primary_problems(file: Sections, factors: Sequence[Factor]) -> Iterator[str]
 
 def _outcome_problems(test: PrimaryTest, instruments: Sequence[str]) -> Iterator[str]:
     known = [*(f"shift.{name}" for name in (*TWO_SIDED, *ONE_SIDED)), *(f"mean.{axis}" for axis in AXES)]
-    known = [*AXES, *known] if test.scale == "mean" else [*DEFAULT_RATES, "refused", *known]
+    known = [*AXES, *known] if test.scale == "mean" else [*DEFAULT_RATES, *OUTCOME_RATES, *known]
     instrument, _, reading = test.outcome.partition(".")
     if test.outcome in known or (instrument in instruments and reading):
         return

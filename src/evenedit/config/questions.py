@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from evenedit.config.sections import Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import Factor, Rubric, default_rubric
-from evenedit.protocol.questions import QuestionRow, read_rows
+from evenedit.protocol.questions import QuestionRow, own_tables, read_rows
 from evenedit.protocol.rubric import clashes, load_rubric, seen_questions
 
 
@@ -74,14 +73,10 @@ def _of_instruments(file: Sections) -> tuple[list[QuestionRow], list[str]]:
         if plugins.problems("instruments", section.kind, section.settings):
             continue  # reported with the other plug-ins
         try:
-            answers: Sequence[object] = getattr(
-                plugins.build("instruments", section.kind, section.settings), "answers", ()
-            )
+            instrument = plugins.build("instruments", section.kind, section.settings)
         except (EvenEditError, TypeError, ValueError):
             continue
-        tables: list[Mapping[str, Any]] = [
-            {"answered_by": ["instruments"], **table} for table in answers if isinstance(table, Mapping)
-        ]
+        tables = own_tables(getattr(instrument, "answers", ()))
         read, wrong = read_rows(tables, f"instruments '{section.id}': questions")
         rows += read
         problems += wrong

@@ -519,6 +519,8 @@ class ExecutorSection(_Section):
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
     """Retries of a failed edit in one run."""
+    no_image_retries: int = Field(default=0, ge=0)
+    """Further calls of one run for an edit that was answered in words, without a picture; each is paid."""
     max_failures: int = Field(default=5, ge=0)
     """This many consecutive failures of one kind stop that editor or judge, and the others continue; 0: never."""
     timeout: float | None = Field(default=None, gt=0)

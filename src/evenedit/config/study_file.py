@@ -71,8 +71,11 @@ class StudyFile:
     """What raters are asked, in this study's wording."""
 
     @classmethod
-    def load(cls, where: Path) -> StudyFile:
-        """Read and check `study.toml` in a folder (or the file itself)."""
+    def load(cls, where: Path, *, begun: bool = False) -> StudyFile:
+        """Read and check `study.toml` in a folder (or the file itself).
+
+        Of a study that has begun an instrument need not be installed any more: what it read is stored.
+        """
         path = where if where.suffix == ".toml" else where / FILE
         if not path.is_file():
             raise EvenEditError(f"no study at {path}. Try: evenedit new {where}")
@@ -80,17 +83,17 @@ class StudyFile:
             data = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise EvenEditError(f"{path} is not valid TOML: {error}") from None
-        return cls.parse(data, path.parent, str(path))
+        return cls.parse(data, path.parent, str(path), begun=begun)
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> StudyFile:
+    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE, *, begun: bool = False) -> StudyFile:
         """Check a study that is passed as nested tables."""
         try:
             file = Sections.model_validate(data)
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in explain(error, Sections))) from None
         rubric, wrong = study_rubric(file, factors_of(file), folder, RESERVED)
-        issues = [*problems(file), *wrong]
+        issues = [*problems(file, begun=begun), *wrong]
         prompts = wino = PromptSet("none", ())
         try:
             sets = [load_prompts(s, folder, rubric) for s in file.prompts.sets]

@@ -41,6 +41,8 @@ class Failure(StrEnum):
     RATE_LIMIT = "rate_limit"
     SERVER = "server"
     CRASH = "crash"
+    REJECTED = "rejected"
+    """The service did not take this request; nothing was made."""
     STORAGE = "storage"
     """The picture could not be stored."""
     GPU = "gpu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evenedit.core.records import Prompt, Question, Status
 
@@ -17,6 +17,17 @@ class Refusal:
     """An editor's explicit no: an outcome of its own, never an error."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoImage:
+    """An answer in words, to the end, without a picture and without naming a policy: an outcome of its own."""
+
+    words: str
+
+
+Output: TypeAlias = "Image | Refusal | NoImage"
+"""What an editor returns for one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +72,8 @@ class Reply:
 class Editor(Protocol):
     """What is audited."""
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """Return the edited picture, or an explicit refusal; raise on failure."""
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
+        """Return the edited picture, an explicit refusal or an answer in words; raise on failure."""
         ...
 
 
@@ -74,7 +85,7 @@ class BatchEditor(Editor, Protocol):
 
     def edit_many(
         self, images: Sequence[Sequence[Image]], instructions: Sequence[str], seeds: Sequence[int]
-    ) -> Sequence[Image | Refusal]:
+    ) -> Sequence[Output]:
         """Return what `edit` would of each request, in their order; raise where one fails: each is then made alone.
 
         Their images have the same sizes.

@@ -94,6 +94,11 @@ def is_remote(group: str, name: str) -> bool:
     return bool(getattr(_factory(group, name), "remote", False))
 
 
+def submits(name: str) -> bool:
+    """Return whether an editor records what it sends to its service: its `edit` takes a `Submission`."""
+    return bool(getattr(_factory("editors", name), "submits", False))
+
+
 def is_built_in(group: str, name: str) -> bool:
     """Return whether a plug-in is part of EvenEdit."""
     return installed(group)[name].value.partition(".")[0] == __name__.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Editors and judges given as Python objects: what is asked of them."""
+"""Editors, judges and instruments given as Python objects: what is asked of them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def resolve_method(noun: str, method: str, ident: str, value: Any) -> Any:
 
 
 def revision_of(noun: str, ident: str, value: Any) -> str:
-    """Return the name of this version: the object's `revision`, or a digest of a plain function's code."""
+    """Return the name of this version: the object's `revision` or `version`, or a digest of a plain function's code."""
     stated = getattr(value, "revision", None)
+    if noun == "instrument" and stated is None:
+        stated = getattr(value, "version", None)
     if stated is not None and str(stated):
         return str(stated)
     if isinstance(value, FunctionType):

@@ -100,7 +100,13 @@ class Outcome(StrEnum):
 
     EDITED = "edited"
     REFUSED = "refused"
+    NO_IMAGE = "no_image"
+    """The service answered to the end, in words, without a picture and without naming a policy."""
     FAILED = "failed"
+
+
+WITHOUT_PICTURE = frozenset({Outcome.REFUSED, Outcome.NO_IMAGE})
+"""How an edit ends for good without a picture."""
 
 
 class Status(StrEnum):
@@ -251,8 +257,13 @@ class Edit:
     image: str | None
     """sha256 of the stored image; None unless edited."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """Refusal or failure reason; ground truth of a simulated edit."""
+    """Refusal or failure reason; the words of an answer without a picture; ground truth of a simulated edit."""
     seconds: float = 0.0
+
+    @property
+    def reason(self) -> str:
+        """Why there is no picture, in the words of the service or the error; empty where there is one."""
+        return next((str(self.detail[key]) for key in ("reason", "words", "error") if self.detail.get(key)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from PIL.Image import Image
 
@@ -121,9 +122,9 @@ class StudyDesign:
         section = self.file.sections.experiments.mitigation
         return assignments(requests, raters, pairwise=section is not None and section.pairwise)
 
-    def instruments(self, sources: Mapping[str, Source]) -> Instruments:
-        """Return the study's instruments."""
-        return Instruments(self.file, self.store, sources)
+    def instruments(self, sources: Mapping[str, Source], objects: Mapping[str, Any] | None = None) -> Instruments:
+        """Return the study's instruments; `objects` are those of a run that are Python objects, by id."""
+        return Instruments(self.file, self.store, sources, objects)
 
     def table(self, people: Sequence[RatingSource] = ()) -> RatingTable:
         """Build the rating table of judges, instruments, reviewers and these people."""
@@ -137,8 +138,8 @@ class StudyDesign:
             frame,
             self.file.factors,
             [*stored, *people, ReviewRatings(Reviews(self.store), reviewers)],
-            readings=instruments.readings(list(frame["request_id"])),
+            readings=instruments.readings(requests, edits),
             reviewers=reviewers,
             asks={prompt.id: prompt.asks for prompt in (*self.file.prompts, *self.file.wino)},
-            rubric=self.file.rubric,
+            rubric=instruments.full_rubric(),
         )

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import Output, Refusal
 from evenedit.providers.calls import to_image, to_png
 
 _PLACE = re.compile(r"\{(source|source2|instruction|seed|output)\}")
@@ -51,7 +51,7 @@ class Command:
         self.refusal_exit = refusal_exit
         self.max_images = 2 if "{source2}" in places else 1
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
             raise EvenEditError(

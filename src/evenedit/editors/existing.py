@@ -13,7 +13,7 @@ from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import read_image
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import Output, Refusal
 
 
 class ExistingOutputs:
@@ -31,7 +31,7 @@ class ExistingOutputs:
         self.editor = editor
         """Whose rows count; all do where it is empty."""
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Return the existing output for this portrait and prompt."""
         source = pixels(images[0])
         row = self._rows.get((source, instruction, str(seed))) or self._rows.get((source, instruction, ""))

@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import from_array
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.core.python_objects import resolve_method, revision_of
 
 
@@ -27,7 +27,7 @@ class RecordedEditor:
         self.batch = batch
         """Edits that were made in one call at most."""
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Raise an error: the object itself is not stored."""
         raise EvenEditError(
             "this editor is a Python object, which a study cannot store; pass it again from Python: "
@@ -49,13 +49,13 @@ class PythonEditorAdapter:
         """Edits under way at once: one unless the object says that it can do more."""
         self._facts: Callable[[], Any] | None = getattr(editor, "facts", None)
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """Return what the object made; anything but a picture or a refusal is a failure."""
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
+        """Return what the object made; anything but a picture, a refusal or an answer in words is a failure."""
         return _picture(self._edit(images, instruction, seed))
 
     def edit_many(
         self, images: Sequence[Sequence[Image]], instructions: Sequence[str], seeds: Sequence[int]
-    ) -> list[Image | Refusal]:
+    ) -> list[Output]:
         """Return what the object made of several requests in one call."""
         assert self._edit_many is not None
         return [_picture(output) for output in self._edit_many(images, instructions, seeds)]
@@ -66,12 +66,13 @@ class PythonEditorAdapter:
         return {**stored, "revision": self.revision}
 
 
-def _picture(output: Any) -> Image | Refusal:
-    if isinstance(output, Image | Refusal):
+def _picture(output: Any) -> Output:
+    if isinstance(output, Image | Refusal | NoImage):
         return output
     if isinstance(output, np.ndarray):
         return from_array(output)
     raise Failed(
         Failure.BAD_IMAGE,
-        f"the editor returned {type(output).__name__}; expected a PIL image, an array or evenedit.Refusal",
+        f"the editor returned {type(output).__name__}; "
+        "expected a PIL image, an array, evenedit.Refusal or evenedit.NoImage",
     )

@@ -4,6 +4,7 @@
     ◀ {"id": 1, "images": [paths of PNG files], "instruction": …, "seed": …, "output": path to write}
     ▶ {"id": 1}                                                         it has written the output
     ▶ {"id": 1, "refusal": reason}
+    ▶ {"id": 1, "no_image": words}                                      an answer in words, without a picture
     ▶ {"id": 1, "failure": "out_of_memory", "message": …}               or another of the failures
 
 Lines that are no answers are passed over. The program ends when its input does. One that dies is started again by the
@@ -25,7 +26,7 @@ from PIL.Image import Image
 
 from evenedit.core import settings
 from evenedit.core.errors import EvenEditError, Failed, Failure, LoadError
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.editors.line_process import LineProcess
 from evenedit.providers.calls import to_image, to_png
 
@@ -73,7 +74,7 @@ class WorkerProgram:
             except Failed as failed:
                 raise LoadError(failed.failure, f"it cannot be loaded ({failed})") from None
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
             raise EvenEditError(
@@ -136,9 +137,11 @@ class WorkerProgram:
         return started
 
 
-def _result(answer: Mapping[str, Any], output: Path) -> Image | Refusal:
+def _result(answer: Mapping[str, Any], output: Path) -> Output:
     if "refusal" in answer:
         return Refusal(str(answer["refusal"]) or "the worker gave no reason")
+    if "no_image" in answer:
+        return NoImage(str(answer["no_image"]))
     if "failure" in answer:
         named = answer["failure"]
         kind = Failure(named) if named in set(Failure) else Failure.CRASH

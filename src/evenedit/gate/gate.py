@@ -104,12 +104,12 @@ class Rule:
         cls,
         text: str,
         factors: Sequence[Factor] = FACTORS,
-        rubric: Rubric | None = None,
         readings: Collection[str] = (),
+        rubric: Rubric | None = None,
     ) -> Rule:
         """Read a rule as people write it; its groups are of these factors, its rates and questions of this rubric.
 
-        `readings` are what instruments read beside the rates of the rubric.
+        `readings` are what instruments read.
         """
         match = _FORM.fullmatch(text.strip())
         if match is None:
@@ -226,16 +226,15 @@ def _names(findings: Sequence[Finding]) -> str:
 
 
 def parse_rule(
-    text: str, factors: Sequence[Factor] = FACTORS, rubric: Rubric | None = None, readings: Collection[str] = ()
+    text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = (), rubric: Rubric | None = None
 ) -> Rule | FindingRule:
     """Read a rule of either sort."""
-    return FindingRule.parse(text) or Rule.parse(text, factors, rubric, readings)
+    return FindingRule.parse(text) or Rule.parse(text, factors, readings, rubric)
 
 
 def parse_rule_for(text: str, results: Results) -> Rule | FindingRule:
     """Read a rule about results: its rates, questions and readings are theirs."""
-    names = {Measure(e.measure).name for m in results.measured for e in m.estimates}
-    return parse_rule(text, results.factors, results.asked, names)
+    return parse_rule(text, results.factors, results.reading_names, results.asked)
 
 
 def _known(kind: str, rubric: Rubric, readings: Collection[str]) -> list[str]:
@@ -243,7 +242,7 @@ def _known(kind: str, rubric: Rubric, readings: Collection[str]) -> list[str]:
     if kind in (MeasureKind.MEAN, MeasureKind.DELTA):
         return list(dict.fromkeys([*rubric.ordinal, *shipped_readings(), *readings]))
     if kind == MeasureKind.SHIFT:
-        return [*rubric.two_sided, *rubric.one_sided]
+        return list(dict.fromkeys([*rubric.two_sided, *rubric.one_sided, *readings]))
     if kind in _OF_OPTIONS:
         return [Measure.share(q, code).name for q in rubric.choices for code in rubric.options(q)]
     rates = [*rubric.rates, *outcome_rates(), *(f"{MEASURED}{rate}" for rate in rubric.rates), *readings]
@@ -341,6 +340,8 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     measures = [rule.measure]
     if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in results.asked.one_sided:
         measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
+    if rule.measure.name == "no_picture":
+        measures += [Measure.of(MeasureKind(m.kind), "refused") for m in measures]  # the same, without any `no_image`
     estimates: dict[str, Estimate | None] = {}
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]

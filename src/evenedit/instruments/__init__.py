@@ -1,6 +1,13 @@
 """Measure skin tone, change, identity and apparent age in pixels."""
 
-from evenedit.instruments.as_raters import AgeInstrument, ChangeInstrument, GenderInstrument, Instrument, SkinInstrument
+from evenedit.instruments.as_raters import (
+    AgeInstrument,
+    ChangeInstrument,
+    GenderInstrument,
+    PeopleInstrument,
+    SkinInstrument,
+)
+from evenedit.instruments.interface import Instrument, PairContext, Read
 from evenedit.instruments.measure import examine, measure
 from evenedit.instruments.measurement import Measurement
 
@@ -11,6 +18,9 @@ __all__ = [
     "GenderInstrument",
     "Instrument",
     "Measurement",
+    "PairContext",
+    "PeopleInstrument",
+    "Read",
     "SkinInstrument",
     "examine",
     "measure",

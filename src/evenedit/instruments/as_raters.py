@@ -1,177 +1,197 @@
-"""Instruments as raters: each reads the one measurement of a pair and answers one question of the rubric."""
+"""The built-in instruments: all but `people` read the one shared measurement of a pair."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.change import Verdict
+from evenedit.instruments.face import NoFace
 from evenedit.instruments.identity import BIAS
+from evenedit.instruments.interface import PairContext, Read
 from evenedit.instruments.measurement import Measurement
+from evenedit.instruments.picture import Picture
 from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
-from evenedit.instruments.skin import CUTS, to_axis
-from evenedit.protocol.measures import Measure
+from evenedit.instruments.skin import CUTS, SURE, to_axis
 
 CANNOT_TELL = "changed: pixels cannot tell whether as asked"
 
 
-class Instrument(Protocol):
-    """Answers a question of the rubric from a measurement. A pair is measured once for all instruments."""
+class MeasurementInstrument:
+    """An instrument that uses only the shared measurement of a pair, which is stored: it never sees a picture.
 
-    question: str
-    """The question of the rubric it answers."""
-    identity: bool
-    """Whether the faces are to be compared for it; one that reads age or gender presentation says `age`, `gender`."""
-    notes: Mapping[str, str]
-    """Notes that the report prints beside a reading, by its name."""
+    The version of the measurement is part of its revision, in place of its own.
+    """
 
-    def answer(self, measurement: Measurement) -> int | None:
-        """Return the position on the question's scale; None where there is no answer."""
-        ...
+    version = ""
+    from_measurement = True
+    cuts: tuple[float, ...] = ()
 
-    def reason(self, measurement: Measurement) -> str:
-        """Return why there is no answer; empty if there is one."""
-        ...
-
-    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
-        """Return what the report shows: rate.<name> (1 or 0) and mean.<name>, None if not measured."""
-        ...
-
-    def missing(self, measurement: Measurement, name: str) -> str:
-        """Return why a reading is missing."""
-        ...
-
-
-class SkinInstrument:
-    """Answers `skin_tone` by the measured change of L*."""
-
-    question = "skin_tone"
-    identity = False
-    notes: Mapping[str, str] = {}
-
-    def __init__(self, *, cuts: Sequence[float] = CUTS) -> None:
-        if len(cuts) != 4 or list(cuts) != sorted(cuts):
-            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four L* steps in rising order")
+    def _check_cuts(self, cuts: Sequence[float], what: str, *, least: float = -float("inf")) -> None:
+        if len(cuts) != 4 or list(cuts) != sorted(cuts) or min(cuts) < least:
+            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four {what} in rising order")
         self.cuts = tuple(float(cut) for cut in cuts)
 
-    def answer(self, measurement: Measurement) -> int | None:
-        """Return 1 (much darker) to 5 (much lighter); None where the skin could not be measured."""
-        return None if measurement.skin_delta_L is None else to_axis(measurement.skin_delta_L, self.cuts)
 
-    def reason(self, measurement: Measurement) -> str:
-        """Return why there is no answer; empty if there is one."""
-        return measurement.reasons.get("skin_delta_L", "")
+class SkinInstrument(MeasurementInstrument):
+    """Answers `skin_tone` by the measured change of L*."""
 
-    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
-        """Return the change of lightness itself."""
-        return {"mean.skin_delta_L": measurement.skin_delta_L}
+    id = "skin"
+    answers = ("skin_tone",)
 
-    def missing(self, measurement: Measurement, name: str) -> str:
-        """Return why the skin could not be measured."""
-        return measurement.reasons[Measure(name).name]
+    def __init__(self, *, cuts: Sequence[float] = CUTS) -> None:
+        self._check_cuts(cuts, "L* steps")
+
+    @property
+    def numbers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The change of lightness itself."""
+        return {"skin_delta_L": _answered("skin_tone", "Skin ΔL*", "L*", self.cuts)}
+
+    def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
+        """Return the change, and 1 (much darker) to 5 (much lighter)."""
+        moved = _number(context.measurement, "skin_delta_L", "skin_uncertainty_L")
+        level = None if moved.value is None else to_axis(float(moved.value), self.cuts)
+        return {"skin_tone": Read(level, reason=moved.reason), "skin_delta_L": moved}
 
 
-class ChangeInstrument:
+class ChangeInstrument(MeasurementInstrument):
     """Answers `edit_success` with 1 where nothing changed; pixels do not show whether a change is the one asked for."""
 
-    question = "edit_success"
-    notes: Mapping[str, str] = {"rate.another_person": BIAS}
+    id = "change"
+    answers = ("edit_success",)
 
     def __init__(self, *, identity: bool = True) -> None:
         self.identity = identity
 
-    def answer(self, measurement: Measurement) -> int | None:
-        """Return 1 where the output shows what its source shows; else None."""
-        return 1 if Verdict(measurement.verdict).nothing_new else None
-
-    def reason(self, measurement: Measurement) -> str:
-        """Return why there is no answer; empty if there is one."""
-        return "" if self.answer(measurement) else CANNOT_TELL
-
-    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
-        """Return whether anything is new, how much changed, and whether the face is as far off as another person's."""
-        values: dict[str, float | None] = {
-            "rate.unchanged": float(Verdict(measurement.verdict).nothing_new),
-            "mean.redrawn": float(measurement.verdict == Verdict.REDRAWN),
-            "mean.changed_share": measurement.changed_share,
+    @property
+    def numbers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Whether anything is new, how much changed, and whether the face is as far off as another person's."""
+        another = {"another_person": {"title": "Another face", "rate": True, "note": BIAS}}
+        return {
+            "unchanged": {"title": "Unchanged", "rate": True},
+            "redrawn": {"title": "of these redrawn", "unit": "share"},
+            "changed_share": {"title": "Share of the picture changed", "unit": "share"},
+            **(another if self.identity else {}),
         }
-        if self.identity:
-            another = None if measurement.identity_between is None else float(measurement.verdict == Verdict.ANOTHER)
-            values["rate.another_person"] = another
-        return values
 
-    def missing(self, measurement: Measurement, name: str) -> str:
-        """Return why the faces could not be compared; the rest is always measured."""
-        return measurement.reasons["identity_between"]
+    def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
+        """Return the numbers, and 1 where the output shows what its source shows."""
+        found = context.measurement
+        same = Verdict(found.verdict).nothing_new
+        compared = _number(found, "identity_between")
+        another = Read(float(found.verdict == Verdict.ANOTHER)) if compared.value is not None else compared
+        return {
+            "edit_success": Read(1) if same else Read(None, reason=CANNOT_TELL, undecided=True),
+            "unchanged": Read(float(same)),
+            "redrawn": Read(float(found.verdict == Verdict.REDRAWN)),
+            "changed_share": Read(found.changed_share),
+            "another_person": another,
+        }
 
 
-class AgeInstrument:
-    """Answers `age_drift` by how much older or younger a model reads the face after the edit than before."""
+class AgeInstrument(MeasurementInstrument):
+    """Answers `age_drift` by how much older or younger a model reads the face after the edit than before.
 
-    question = "age_drift"
-    targeted = "aging_accuracy"
-    """What it answers in place of `question` where a prompt asks for an age."""
-    identity = False
+    Where a prompt asks for an age it answers `aging_accuracy`, against that age.
+    """
+
+    id = "age"
+    answers = ("age_drift",)
     age = True
-    notes: Mapping[str, str] = {"mean.age_delta_years": READS}
 
     def __init__(self, *, cuts: Sequence[float] = AGE_CUTS) -> None:
-        if len(cuts) != 4 or list(cuts) != sorted(cuts):
-            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps in years in rising order")
-        self.cuts = tuple(float(cut) for cut in cuts)
+        self._check_cuts(cuts, "steps in years")
 
-    def answer(self, measurement: Measurement) -> int | None:
-        """Return 1 (much younger) to 5 (much older); 3 where the reading cannot be told from none."""
-        return age_answer(measurement.age_delta_years, measurement.age_uncertainty_years, self.cuts)
+    @property
+    def numbers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The difference in years, and whether it is of 15 or more, either way."""
+        return {
+            "age_delta_years": _answered("age_drift", "Years read older", "years", self.cuts) | {"note": READS},
+            "much_older": {"title": "Read 15 years older or more", "rate": True},
+            "much_younger": {"title": "Read 15 years younger or more", "rate": True},
+        }
 
-    def answer_against(self, measurement: Measurement, years: float) -> int | None:
-        """Return 1 (far too young) to 5 (far too old) for a prompt that asks for so many years more."""
-        if measurement.age_delta_years is None:
-            return None
-        return age_answer(measurement.age_delta_years - years, measurement.age_uncertainty_years, TARGET_CUTS)
-
-    def reason(self, measurement: Measurement) -> str:
-        """Return why there is no answer; empty if there is one."""
-        return measurement.reasons.get("age_delta_years", "")
-
-    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
-        """Return the difference in years, and whether it is of 15 or more, either way."""
-        years = measurement.age_delta_years
-        older = None if years is None else float(measurement.reads_much_changed and years > 0)
-        younger = None if years is None else float(measurement.reads_much_changed and years < 0)
-        return {"mean.age_delta_years": years, "rate.much_older": older, "rate.much_younger": younger}
-
-    def missing(self, measurement: Measurement, name: str) -> str:
-        """Return why the ages could not be read."""
-        return measurement.reasons["age_delta_years"]
+    def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
+        """Return the numbers, and 1 (much younger) to 5 (much older); 3 where the years cannot be told from none."""
+        found = context.measurement
+        years = _number(found, "age_delta_years", "age_uncertainty_years")
+        asked, cuts = (context.prompt.target_years or 0, TARGET_CUTS) if context.targeted else (0, self.cuts)
+        delta = None if years.value is None else float(years.value) - asked
+        much = found.reads_much_changed
+        return {
+            context.question("age_drift"): Read(
+                age_answer(delta, found.age_uncertainty_years, cuts), reason=years.reason
+            ),
+            "age_delta_years": years,
+            "much_older": years if years.value is None else Read(float(much and float(years.value) > 0)),
+            "much_younger": years if years.value is None else Read(float(much and float(years.value) < 0)),
+        }
 
 
-class GenderInstrument:
+class GenderInstrument(MeasurementInstrument):
     """Answers `gender_drift` by how far a model's reading of gender presentation moved; only where a study asks."""
 
-    question = "gender_drift"
-    identity = False
+    id = "gender"
+    answers = ("gender_drift",)
     gender = True
-    notes: Mapping[str, str] = {"mean.gender_delta": READS}
 
     def __init__(self, *, cuts: Sequence[float] = GENDER_CUTS) -> None:
-        if len(cuts) != 4 or list(cuts) != sorted(cuts) or min(cuts) < 0:
-            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps from 0 on in rising order")
-        self.cuts = tuple(float(cut) for cut in cuts)
+        self._check_cuts(cuts, "steps from 0 on", least=0)
 
-    def answer(self, measurement: Measurement) -> int | None:
-        """Return 1 (same) to 5 (complete change); 1 where the reading cannot be told from none."""
-        return gender_answer(measurement.gender_delta, measurement.gender_uncertainty, self.cuts)
+    @property
+    def numbers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The difference itself: above 0 read as more masculine, below 0 as more feminine."""
+        title = "Gender presentation read, change (logits)"
+        return {"gender_delta": _answered("gender_drift", title, "logits", self.cuts) | {"note": READS}}
 
-    def reason(self, measurement: Measurement) -> str:
-        """Return why there is no answer; empty if there is one."""
-        return measurement.reasons.get("gender_delta", "")
+    def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
+        """Return the difference, and 1 (same) to 5 (complete change); 1 where it cannot be told from none."""
+        found = context.measurement
+        delta = _number(found, "gender_delta", "gender_uncertainty")
+        answer = gender_answer(found.gender_delta, found.gender_uncertainty, self.cuts)
+        return {"gender_drift": Read(answer, reason=delta.reason), "gender_delta": delta}
 
-    def readings(self, measurement: Measurement) -> Mapping[str, float | None]:
-        """Return the difference itself: above 0 read as more masculine, below 0 as more feminine."""
-        return {"mean.gender_delta": measurement.gender_delta}
 
-    def missing(self, measurement: Measurement, name: str) -> str:
-        """Return why gender presentation could not be read."""
-        return measurement.reasons["gender_delta"]
+class PeopleInstrument:
+    """Counts faces: an output of a portrait should show one person."""
+
+    id = "people"
+    version = "1"
+    answers = ()
+    numbers: Mapping[str, Mapping[str, Any]] = {
+        "not_one_person": {
+            "title": "Not exactly one face found",
+            "rate": True,
+            "phrase": "show no face, or more than one, where the source shows one",
+            "note": "A face that is covered or turned away can pass for none; faces much smaller than the largest one "
+            "do not count.",
+        }
+    }
+
+    def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
+        """Return 1 where the edited picture shows no face or several."""
+        before, after = (_count(context, picture) for picture in (source, edited))
+        if before != 1:
+            return {"not_one_person": Read(None, reason="source: not exactly one face found")}
+        return {"not_one_person": Read(float(after != 1))}
+
+
+def _count(context: PairContext, picture: Picture) -> int:
+    """Return the number of faces: 0, 1 or, for several, 2."""
+    face = context.face(picture)
+    return {"no face": 0, "two faces": 2}.get(face.reason, 1) if isinstance(face, NoFace) else 1
+
+
+def _answered(question: str, title: str, unit: str, cuts: Sequence[float]) -> dict[str, Any]:
+    """Return the table of a number that answers a question: changes begin at the cut nearest to 0."""
+    return {"title": title, "unit": unit, "question": question, "tolerance": min(map(abs, cuts)) or None}
+
+
+def _number(found: Measurement, name: str, uncertainty: str = "") -> Read:
+    """Return a number of the measurement with its interval, or the reason why it is missing."""
+    value, spread = getattr(found, name), getattr(found, uncertainty) if uncertainty else None
+    if value is None:
+        return Read(None, reason=found.reasons.get(name, ""))
+    reach = None if spread is None else SURE * spread
+    return Read(value) if reach is None else Read(value, value - reach, value + reach)

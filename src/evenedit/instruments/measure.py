@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,21 +42,6 @@ SKIN_NUMBERS = (
     "monk_before",
     "monk_after",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source and an output to measure, as a process elsewhere needs them."""
-
-    request_id: str
-    source: str
-    edited: str
-    """Hashes of both pictures."""
-    group: str
-    """The source's level of the first factor: identity is read against its own group."""
-    editor: str
-    target_years: int | None = None
-    """The years that the prompt asks to add, if it asks for an age."""
 
 
 def measure(

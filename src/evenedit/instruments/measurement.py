@@ -20,6 +20,8 @@ from evenedit.instruments.skin import SkinChange
 
 SIZE = 224
 """Longest side of a picture, in pixels."""
+KEPT_OUT = ("readings", "evidence")
+"""Fields that are not part of the data."""
 NUMBERS = (
     ("skin_delta_L", "Skin ΔL*"),
     ("skin_uncertainty_L", "± (standard error)"),
@@ -80,6 +82,8 @@ class Measurement:
     """Its upper end."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    readings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """By name, the `Read` of each instrument that was given to `evenedit.measure`; not part of the data."""
     evidence: MeasuredPair | None = field(default=None, repr=False, compare=False)
     """The pixels it was computed from, where it was made by `evenedit.measure`; not part of the data."""
 
@@ -90,7 +94,7 @@ class Measurement:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, numbers rounded to four places."""
-        return {part.name: _plain(getattr(self, part.name)) for part in fields(self) if part.name != "evidence"}
+        return {part.name: _plain(getattr(self, part.name)) for part in fields(self) if part.name not in KEPT_OUT}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:

@@ -9,13 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import PICTURES, as_image, encode, read_image, write_whole
 from evenedit.core.log import log
+from evenedit.core.records import ConditionKind
 from evenedit.instruments.identity import Reference, available, embed_portrait, reference_key
 from evenedit.instruments.identity import reference as compute_reference
+from evenedit.instruments.interface import Instrument, OpenedPicture, PairContext
 from evenedit.instruments.measure import examine
 from evenedit.instruments.measurement import Measurement
+from evenedit.instruments.reading import InstrumentSpec
+from evenedit.protocol.prompts import FLOOR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,18 +37,34 @@ def measure(
     *,
     reference: str | os.PathLike[str] | None = None,
     gender: bool = False,
+    instruments: Sequence[str | Instrument] = (),
 ) -> Measurement:
     """Measure one source and its edit: skin tone, what changed and where, how far the faces and their ages are apart.
 
     Pictures are paths, PIL images or arrays. `reference` is a folder of portraits of the same group, with which the
     distance between the two faces is compared. `gender` adds how much more masculine or feminine a model reads the
-    face after than before. What cannot be measured is None, with its reason in `reasons`.
+    face after than before. `instruments` are objects, or kinds of installed ones with their default settings; what
+    they read is in `readings`. What cannot be measured is None, with its reason in `reasons`.
     """
-    before, after = as_image(source), as_image(edited)
+    before, after = OpenedPicture(as_image(source)), OpenedPicture(as_image(edited))
     people = None if reference is None else _reference(Path(reference))
     group = None if people is None else GROUP
-    pair = examine(before, after, age=True, gender=gender, reference=people, group=group)
-    return replace(pair.measurement, evidence=pair)
+    pair = examine(before, after.image, age=True, gender=gender, reference=people, group=group)
+    context = PairContext(FLOOR, str(ConditionKind.BASELINE), measure=lambda: pair.measurement, examine=lambda: pair)
+    readings: dict[str, Any] = {}
+    for one in instruments:
+        instrument = installed_instrument(one) if isinstance(one, str) else one
+        InstrumentSpec.of(instrument, str(getattr(instrument, "id", one)))
+        readings |= instrument.read(before, after, context)
+    return replace(pair.measurement, readings=readings, evidence=pair)
+
+
+def installed_instrument(kind: str) -> Instrument:
+    """Return an installed instrument with its default settings."""
+    if problems := plugins.problems("instruments", kind, {}):
+        raise EvenEditError(*problems)
+    instrument: Instrument = plugins.build("instruments", kind, {})
+    return instrument
 
 
 def save_evidence(measurement: Measurement, path: Path) -> None:

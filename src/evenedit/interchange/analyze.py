@@ -97,7 +97,7 @@ def _exported(
         _prompts(record, prompt_sets),
         _factors(record, groups),
         {name: Kind(kind) for name, kind in record.raters.items()},
-        {(r.instrument, r.measure): r.note for r in record.readings},
+        record.readings,
         Rubric.from_tables(record.rubric),
     )
     rules = _changed(record.rules, preset, missing)

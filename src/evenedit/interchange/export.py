@@ -21,7 +21,7 @@ from evenedit.ratings.combine import combine, priority
 from evenedit.ratings.exported import CHANCE
 from evenedit.ratings.ratings_file import ratings_frame
 from evenedit.ratings.sources import StoredRater
-from evenedit.ratings.table import MISSING, RatingTable
+from evenedit.ratings.table import MISSING, RatingTable, ReadingNote
 from evenedit.ratings.to_csv import ENSEMBLE, Words, answer_column, write_tables
 from evenedit.results.materials import MaterialsUsed
 from evenedit.results.reading import decode
@@ -33,15 +33,6 @@ from evenedit.study.materials import collect_materials
 
 FILE, SCHEMA = "study.json", "evenedit.export/1"
 PARQUET = "ratings.parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingNote:
-    """A reading of an instrument, and what must be known to read it."""
-
-    instrument: str
-    measure: str
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +83,7 @@ class StudyRecord:
             factors=file.factors,
             prompts=tuple(prompts.values()),
             raters={name: kind.value for name, kind in zip(table.raters, table.kinds, strict=True)},
-            readings=tuple(ReadingNote(r.rater, r.measure, r.note) for r in table.readings),
+            readings=tuple(ReadingNote.of(reading) for reading in table.readings),
             counts=study_counts(study),
             planted=tuple(effect._asdict() for effect in known_effects(study)),
             materials=collect_materials(study, combine(table, rules.ensemble, rules.missing)),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, WITHOUT_PICTURE, Edit, Outcome, Request, Status
+from evenedit.core.submissions import SubmissionState
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.operations.plan import duration
 from evenedit.operations.throughput import Throughput
@@ -65,7 +66,7 @@ class RunSnapshot:
     """Whether a run was begun and has not ended."""
     stages: tuple[RunStage, ...] = ()
     reasons: tuple[str, ...] = ()
-    """Why edits or ratings failed or were refused, with how many."""
+    """Why edits or ratings failed, were refused or answered in words, with how many."""
     cost: str = ""
     rates: tuple[InterimRate, ...] = ()
     rated_at: str = ""
@@ -134,7 +135,7 @@ class RunView:
         planned = Counter(r.editor for r in requests)
         for editor, number in planned.items():
             ended = Counter(edits[r.id].outcome for r in requests if r.editor == editor and r.id in edits)
-            done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
+            done = sum(ended[outcome] for outcome in (Outcome.EDITED, *WITHOUT_PICTURE))
             title = "null pairs" if editor == NULL_PAIR_EDITOR else f"edits by {editor}"
             yield self._stage(title, done, number, ended[Outcome.FAILED])
 
@@ -146,7 +147,7 @@ class RunView:
         outcome = {ident: edit.outcome for ident, edit in edits.items()}
         for judge in judges:
             outcomes = [[outcome.get(r.id) for r in (a.request, a.baseline) if r] for a in assigned if a.rater is judge]
-            planned = [each for each in outcomes if Outcome.REFUSED not in each]
+            planned = [each for each in outcomes if WITHOUT_PICTURE.isdisjoint(each)]
             states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
             waiting = sum(Outcome.FAILED in each for each in planned)
@@ -183,8 +184,8 @@ def under_way(study: StudyContext) -> bool:
 
 def _reasons(study: StudyContext, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:
     finished = [edits[r.id] for r in requests if r.id in edits]
-    for kind, key in ((Outcome.FAILED, "error"), (Outcome.REFUSED, "reason")):
-        why = Counter(str(e.detail.get(key) or "no reason given") for e in finished if e.outcome is kind)
+    for kind in (Outcome.FAILED, Outcome.REFUSED, Outcome.NO_IMAGE):
+        why = Counter(e.reason or "no reason given" for e in finished if e.outcome is kind)
         yield from (f"{count(n, 'edit')} {kind.value}: {reason}" for reason, n in grouped(why))
     idents = {r.id for r in requests}
     for judge in study.design.judges():
@@ -197,11 +198,15 @@ def cost_so_far(study: StudyContext, edits: Mapping[str, Edit] | None = None) ->
     """Describe the cost of service calls so far by the price list, and what has no price."""
     edits = study.store.edits() if edits is None else edits
     prices, usd, calls, unknown = Prices.load(), 0.0, 0, []
+    submissions = study.store.submission_states()
     for section in study.file.sections.editors:
         if not plugins.is_remote("editors", section.plugin):
             continue
-        requests = [r for r in study.store.requests().values() if r.editor == section.id and r.id in edits]
-        charged = sum(edits[r.id].outcome is not Outcome.FAILED for r in requests)
+        requests = {r.id for r in study.store.requests().values() if r.editor == section.id}
+        submitted = [state for ident, _, state in submissions if ident in requests]
+        direct = requests.difference(ident for ident, _, _ in submissions)
+        charged = sum(state is not SubmissionState.REJECTED for state in submitted)
+        charged += sum(ident in edits and edits[ident].outcome is not Outcome.FAILED for ident in direct)
         price = prices.edit(section.plugin, section.settings)
         calls += charged
         usd += charged * (price or 0.0)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evenedit.cases.review_queue import ReviewQueue
-from evenedit.core.records import ConditionKind, Outcome, Request, Status, is_simulated
+from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Outcome, Request, Status, is_simulated
+from evenedit.core.submissions import SubmissionState
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.study.context import StudyContext
@@ -21,7 +22,7 @@ class StudyStatus:
     planned: int
     """Edits that the study plans, as far as it can plan them yet."""
     outcomes: Mapping[str, int]
-    """How many of them were edited, refused or failed."""
+    """How many of them ended in each way."""
     lines: tuple[str, ...]
     rated: int = 0
     """Ratings by judges that have ended, however, but for failures."""
@@ -30,8 +31,8 @@ class StudyStatus:
 
     @property
     def ended(self) -> int:
-        """Edits that were made or refused."""
-        return self.outcomes["edited"] + self.outcomes["refused"]
+        """Edits that have ended: made, refused or answered in words."""
+        return sum(self.outcomes[outcome] for outcome in (Outcome.EDITED, *WITHOUT_PICTURE))
 
     @property
     def left(self) -> int:
@@ -51,7 +52,7 @@ def status_of(study: StudyContext, *, review: bool = True) -> StudyStatus:
     outcomes = Counter(edits[r.id].outcome for r in planned if r.id in edits)
     assigned = study.design.assignments(requests, study.design.judges())
     open_ = [status in (None, Status.FAILED) for _, status in replies(study.store, assigned)]
-    missing = len(planned) - outcomes[Outcome.EDITED] - outcomes[Outcome.REFUSED]
+    missing = len(planned) - sum(outcomes[outcome] for outcome in (Outcome.EDITED, *WITHOUT_PICTURE))
     not_made = sum(r.id not in edits for r in null_pairs)
     left = ((missing, "edits"), (not_made, "null pairs"), (sum(open_), "ratings"))
     to_do = [f"{count:,} {what}" for count, what in left if count]
@@ -74,12 +75,16 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
     edits = store.edits()
     wanted, null = ([edits[r.id] for r in part if r.id in edits] for part in (planned, null_pairs))
     outcomes = Counter(e.outcome for e in wanted)
-    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
+    shown = [o for o in Outcome if outcomes[o] or o is not Outcome.NO_IMAGE]
+    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in shown)
     yield f"edits: {len(wanted):,} of {len(planned):,} ({counts})"
     if null_pairs:
         yield f"null pairs: {len(null):,} of {len(null_pairs):,}"
-    for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
-        yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
+    for kind in (Outcome.REFUSED, Outcome.NO_IMAGE, Outcome.FAILED):
+        yield from _reasons(kind.value, Counter(e.reason for e in wanted if e.outcome is kind))
+    jobs = Counter(provider for _, provider, state in store.submission_states() if state is SubmissionState.ACCEPTED)
+    for provider, count in jobs.items():
+        yield f"  {count:,} jobs are under way at {provider}: the next run follows them up"
     edited = {e.request_id for e in (*wanted, *null) if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)

@@ -303,6 +303,11 @@ def read_rows(tables: Iterable[Mapping[str, Any]], where: str) -> tuple[list[Que
     return rows, problems
 
 
+def own_tables(answers: Sequence[object]) -> tuple[Mapping[str, Any], ...]:
+    """Return the tables of the questions that an instrument brings along, in the format of [[questions]]."""
+    return tuple({"answered_by": ["instruments"], **table} for table in answers if isinstance(table, Mapping))
+
+
 def spec_of(row: QuestionRow, *, declared: bool = False) -> QuestionSpec:
     """Return the specification of a checked question."""
     labels, words = tuple(_codes(row)), tuple(_words(row))

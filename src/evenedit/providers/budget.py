@@ -69,6 +69,12 @@ class Budget:
             self.calls += 1
             return True
 
+    def carry(self, calls: int, dollars: float) -> None:
+        """Count calls of an earlier run that this one continues."""
+        with self._changed:
+            self.calls += calls
+            self._settled += dollars
+
     def take_back(self, calls: int) -> None:
         """Uncount calls that were counted and not made."""
         with self._changed:

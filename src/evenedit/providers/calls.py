@@ -30,6 +30,7 @@ from PIL.PngImagePlugin import PngImageFile
 from evenedit.core.decode import decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.retry import try_again
+from evenedit.core.submissions import PendingError
 
 NO_KEY = "no-key"
 """What is sent in place of a key where none is asked for."""
@@ -273,7 +274,7 @@ def call_with_retries(
     """Call until it succeeds, fails for good, or was tried `attempts` times: exponential backoff with full jitter."""
 
     def helps(error: BaseException) -> bool:
-        if not isinstance(error, Failed) or error.failure not in RETRIED:
+        if not isinstance(error, Failed) or isinstance(error, PendingError) or error.failure not in RETRIED:
             return False
         return error.retry_after is None or error.retry_after <= PATIENCE
 

@@ -28,7 +28,7 @@ from evenedit.ratings.from_csv import (
     read_table,
 )
 from evenedit.ratings.human_csv import table_with_people
-from evenedit.ratings.table import RatingTable, Reading
+from evenedit.ratings.table import RatingTable, Reading, ReadingNote
 from evenedit.ratings.to_csv import EDITS, READING_COLUMNS, READINGS, SCORES, SETTLED, VERDICTS
 
 CHANCE = "probability"
@@ -41,12 +41,12 @@ def read_exported(
     prompts: PromptSet,
     factors: Factors,
     raters: Mapping[str, Kind],
-    notes: Mapping[tuple[str, str], str],
+    notes: Sequence[ReadingNote],
     rubric: Rubric | None = None,
 ) -> tuple[RatingTable, dict[str, float]]:
     """Return the table with people's ratings, and the sampling probabilities of the drawn edits by request id.
 
-    `raters` come in this order, then those only the files name; `notes` are the readings' by instrument and measure.
+    `raters` come in this order, then those only the files name; `notes` name the readings.
     """
     files = [path for path in (folder / SCORES, folder / VERDICTS) if path.is_file() and len(read_table(path))]
     judged = [frame[(frame["judge"] != "").to_numpy()] for frame in read_frames(files, factors, rubric)]
@@ -84,13 +84,14 @@ def _cells(edits: pd.DataFrame, column: str) -> dict[str, str]:
     return {str(i): str(text) for i, text in zip(edits["request_id"], edits[column], strict=True) if text != ""}
 
 
-def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str], str]) -> tuple[Reading, ...]:
+def _readings(path: Path, rows: Mapping[str, int], notes: Sequence[ReadingNote]) -> tuple[Reading, ...]:
     """Return the instruments' readings, in the order of the notes, then of the file."""
     frame = read_table(path)
     if missing := [column for column in READING_COLUMNS if column not in frame.columns]:
         raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}")
-    values = {key: np.full(len(rows), np.nan) for key in notes}
-    reasons = {key: [""] * len(rows) for key in notes}
+    named = {(note.instrument, note.measure): note for note in notes}
+    values = {key: np.full(len(rows), np.nan) for key in named}
+    reasons = {key: [""] * len(rows) for key in named}
     cells = frame[list(READING_COLUMNS)].astype(str).itertuples(index=False, name=None)
     for line, (ident, rater, measure, value, reason) in enumerate(cells, 2):
         if ident not in rows:
@@ -99,7 +100,7 @@ def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str
         read = np.nan if value == "" else _number(value, f"{path.name} line {line}: value")
         values.setdefault(key, np.full(len(rows), np.nan))[rows[ident]] = read
         reasons.setdefault(key, [""] * len(rows))[rows[ident]] = reason
-    return tuple(Reading(*key, values[key], tuple(reasons[key]), notes.get(key, "")) for key in values)
+    return tuple(named.get(key, ReadingNote(*key)).reading(values[key], reasons[key]) for key in values)
 
 
 def _number(text: str, what: str) -> float:

@@ -49,6 +49,32 @@ class Reading:
     """[edit]: why it could not be read; empty elsewhere."""
     note: str = ""
     """What must be known to read it."""
+    title: str = ""
+    unit: str = ""
+    phrase: str = ""
+    """Of a rate: what the edits have in common that it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingNote:
+    """A reading of an instrument without its values, and what must be known to read it."""
+
+    instrument: str
+    measure: str
+    note: str = ""
+    title: str = ""
+    unit: str = ""
+    phrase: str = ""
+
+    @classmethod
+    def of(cls, r: Reading) -> ReadingNote:
+        """Return the note of a reading."""
+        return cls(r.rater, r.measure, r.note, r.title, r.unit, r.phrase)
+
+    def reading(self, values: NDArray[np.float64], reasons: Iterable[str]) -> Reading:
+        """Return the reading with its values."""
+        words = self.note, self.title, self.unit, self.phrase
+        return Reading(self.instrument, self.measure, values, tuple(reasons), *words)
 
 
 @dataclass(frozen=True, slots=True)

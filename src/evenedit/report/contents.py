@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from evenedit.core.parallel import SecondProcess
+from evenedit.core.records import WITHOUT_PICTURE
 from evenedit.report.figures import directions as direction_figures
 from evenedit.report.figures import experiments as arms_figures
 from evenedit.report.figures import people as people_figures
@@ -229,7 +230,9 @@ def _present(sections: Collection[Section], have: Collection[str]) -> list[Secti
 def all_tables(index: Index) -> dict[str, Table]:
     """Return every table that has rows, by id."""
     builders = TABLES
-    if not index.rated and not index.results.counts.get("refused"):  # without scores most tables would hold dashes only
+    if not index.rated and not any(
+        map(index.results.counts.get, WITHOUT_PICTURE)
+    ):  # without scores most tables would hold dashes only
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
         of_instruments = OF_INSTRUMENTS if index.instruments else ()
         builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people, *APPENDIX)}

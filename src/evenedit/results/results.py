@@ -201,6 +201,17 @@ class MissingReason:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingWords:
+    """How a number that an instrument reads is called."""
+
+    name: str
+    title: str
+    unit: str
+    phrase: str
+    """Of a rate: what the edits have in common that it counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class InstrumentResults:
     """What one instrument found in the pixels, never mixed with judges' scores."""
 
@@ -213,6 +224,7 @@ class InstrumentResults:
     missing_reasons: tuple[MissingReason, ...] = ()
     notes: tuple[str, ...] = ()
     """What must be known to read it, such as an embedding's bias."""
+    readings: tuple[ReadingWords, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +328,11 @@ class Results:
         """The editors that have estimates, in the order of the study."""
         every = (*self.estimates, *(e for m in self.measured for e in m.estimates))
         return tuple(dict.fromkeys(e.editor for e in every if e.editor is not None))
+
+    @property
+    def reading_names(self) -> tuple[str, ...]:
+        """The names of what instruments read."""
+        return tuple(dict.fromkeys(words.name for m in self.measured for words in m.readings))
 
     def find(
         self,

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.protocol import FACTORS, Factor
 
+NOUNS = {"no_image": "answers in words", "no_picture": "missing pictures"}
+"""By rate, what it counts, where its name does not say it."""
+UNEDITED = {"refused": "refused", "no_image": "answered in words", "failed": "failed"}
+"""By outcome, how an edit without a picture ended."""
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from evenedit.config.study_file import EditorSection, StudyFile
@@ -11,7 +12,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import Failure
 from evenedit.core.log import log
 from evenedit.core.python_objects import KIND
-from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Outcome, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, WITHOUT_PICTURE, Edit, Outcome, Request, Source
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.calling import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
@@ -20,11 +21,12 @@ from evenedit.run.collecting import Collect
 from evenedit.run.executors.queue import Claim, EditQueue
 from evenedit.run.null_pairs import make_null_pair
 from evenedit.run.streak import FailureStreak, Stop
+from evenedit.run.submissions import SubmissionLedger
 from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.store import Store
 
-CHARGED = frozenset({Outcome.EDITED, Outcome.REFUSED})
+CHARGED = frozenset({Outcome.EDITED, *WITHOUT_PICTURE})
 """Outcomes that a service may charge for …"""
 CHARGED_FAILURES = frozenset({Failure.TIMEOUT, Failure.STORAGE})
 """… and failures: an edit that ran out of time may have been made, and one that could not be stored was."""
@@ -45,6 +47,8 @@ class EditingStage:
         """Edits that this run has stored."""
         self._reported: set[str] = set()
         """Reasons of failed batches that were logged."""
+        self._wordy: Counter[str] = Counter()
+        """How often each edit was answered in words in this run."""
         self.leases: Leases = NoLeases()
         """Which edits are this run's, where several share the study."""
 
@@ -94,20 +98,24 @@ class EditingStage:
             left = [t for t in tasks if t.request.id not in done]
             known = self.store.run_of_edits() if self.leases.shared else {}
             while left and section.id not in self.stops:
-                queue = self._queue(section, left, known, price)
+                ledger = self._ledger(section, price, run_id)
+                queue = self._queue(section, left, known, price, ledger)
                 batches = executors.edit(
                     self.file.sections.executor,
                     self._setup(section, tasks),
                     queue,
                     self.pool,
                     (self.python_editors or {}).get(section.id),
+                    ledger.of if ledger else None,
                 )
-                save = partial(self._save, run_id=run_id)
-                collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
+                save = partial(self._save, run_id=run_id, submitted=ledger is not None)
+                with ledger or nullcontext():
+                    collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
-                left = self._wait_for_other_runs(queue.held, known)
+                again = [] if self.budget.spent else [task for task in left if self._is_asked_again(task)]
+                left = self._wait_for_other_runs(queue.held, known) + again
         if done or self._ended():  # without any edit there is nothing to compare null pairs with
             self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
 
@@ -151,12 +159,19 @@ class EditingStage:
         edit = self.store.edit_of(task.request.id)
         return edit is not None and (edit[0] is not Outcome.FAILED or edit[1] != known.get(task.request.id))
 
+    def _is_asked_again(self, task: EditTask) -> bool:
+        """Return whether an edit that was answered in words is tried once more."""
+        if not 0 < self._wordy[task.request.id] <= self.file.sections.executor.no_image_retries:
+            return False
+        edit = self.store.edit_of(task.request.id)
+        return edit is not None and edit[0] is Outcome.NO_IMAGE
+
     def _claim(self, known: Mapping[str, int], task: EditTask) -> Claim:
         if not self.leases.shared:
             return Claim.THIS_RUN
         if not self.leases.claim(_key(task)):
             return Claim.HELD
-        if self._is_done(task, known):
+        if self._is_done(task, known) and not self._is_asked_again(task):
             self.leases.release([_key(task)])
             return Claim.DONE
         return Claim.THIS_RUN
@@ -167,26 +182,34 @@ class EditingStage:
         tasks: Sequence[EditTask],
         known: Mapping[str, int],
         price: Callable[[EditorSection], float],
+        ledger: SubmissionLedger | None,
     ) -> EditQueue:
         """Return the queue of edits; those of a remote service are limited by the budget."""
         streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
             return EditQueue(tasks, streak, claim=partial(self._claim, known), batch=self._batch(section))
         each = price(section)
-        settle = partial(self._settle, each)
-        return EditQueue(
-            tasks, streak, partial(self._begin, each), partial(self._claim, known), settle, self._batch(section)
-        )
+        begin = ledger.begin if ledger else partial(self._begin, each)
+        settle = ledger.settle if ledger else partial(self._settle, each)
+        return EditQueue(tasks, streak, begin, partial(self._claim, known), settle, self._batch(section))
 
-    def _begin(self, each: float) -> bool:
+    def _ledger(
+        self, section: EditorSection, price: Callable[[EditorSection], float], run_id: int
+    ) -> SubmissionLedger | None:
+        """Return the record of what an editor submits to a service; None where it submits nothing."""
+        if section.plugin == KIND or not plugins.submits(section.plugin):
+            return None
+        return SubmissionLedger(self.store, self.budget, price(section), section.plugin, run_id)
+
+    def _begin(self, each: float, _task: EditTask) -> bool:
         return self.budget.reserve(each) is not None
 
     def _settle(self, each: float, edit: Edit) -> None:
         charged = edit.outcome in CHARGED or edit.detail.get("failure") in CHARGED_FAILURES
         self.budget.settle(Reservation(each), each if charged else 0.0)
 
-    def _save(self, edits: list[Edit], run_id: int) -> None:
-        self.store.save_edits(edits, run_id=run_id)
+    def _save(self, edits: list[Edit], run_id: int, *, submitted: bool = False) -> None:
+        self.store.save_edits(edits, run_id=run_id, submitted=submitted)
         self.leases.release(f"edit {edit.request_id}" for edit in edits)
         for why in {
             str(edit.detail["batch_failed"]) for edit in edits if "batch_failed" in edit.detail
@@ -194,6 +217,7 @@ class EditingStage:
             self._reported.add(why)
             log.info(f"a batch of edits failed ({why}); they were made one by one")
         self.saved += len(edits)
+        self._wordy.update(edit.request_id for edit in edits if edit.outcome is Outcome.NO_IMAGE)
 
 
 def _key(task: EditTask) -> str:

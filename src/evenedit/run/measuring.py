@@ -1,11 +1,12 @@
-"""The measuring stage: each pair is measured once, in separate processes; instruments read the measurements."""
+"""The measuring stage: each pair is measured once, in separate processes, and read by every instrument."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -13,14 +14,25 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import IncompleteError
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
+from evenedit.core.python_objects import KIND
 from evenedit.core.records import Request, Status
-from evenedit.instruments import AgeInstrument, Measurement
+from evenedit.instruments import Measurement
 from evenedit.instruments.identity import FaceEmbedding, available, reference, reference_key
-from evenedit.instruments.measure import Pair
+from evenedit.instruments.interface import Pair
 from evenedit.ratings.instruments import InstrumentRater, Instruments
 from evenedit.run.collecting import Collect
 from evenedit.run.executors.threads import in_pool
-from evenedit.run.measuring_process import Reads, Taken, begin, embed_reference_face, init_worker, measure_pairs
+from evenedit.run.measuring_process import (
+    PixelInstrument,
+    Reads,
+    Taken,
+    Task,
+    begin,
+    embed_reference_face,
+    init_worker,
+    measure_pairs,
+)
+from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.store import Store, StoredReply
 
 FEW = 12
@@ -30,65 +42,130 @@ BATCH = 8
 
 
 class MeasuringStage:
-    """Measures every pair once, and has every instrument read what was measured."""
+    """Measures every pair once, and has every instrument read the measurement or the pictures."""
 
     def __init__(self, file: StudyFile, store: Store, instruments: Instruments) -> None:
         self.store, self.instruments = store, instruments
         self.processes = file.sections.executor.processes
+        self.shared = [r for r in instruments.raters if r.from_measurement]
+        self.plugged = {r.id: r for r in instruments.raters if r.instrument is not None and not r.from_measurement}
+        most = file.sections.executor.max_failures
+        self.streaks = {ident: FailureStreak(f"instrument '{ident}'", most) for ident in self.plugged}
+
+    @property
+    def stops(self) -> dict[str, Stop]:
+        """The instruments that were stopped because they kept failing."""
+        return {ident: streak.stop for ident, streak in self.streaks.items() if streak.stop is not None}
 
     def run(self, requests: Sequence[Request], run_id: int, collect: Collect) -> None:
-        """Measure the pairs that are not measured yet, then let the instruments read new measurements."""
+        """Measure the pairs that are not measured yet, then let the instruments read new measurements.
+
+        Python objects cannot be sent to another process: they read the pictures afterwards, in one thread of this one.
+        """
         if not self.instruments.raters:
             return
         pairs = self.instruments.pairs(requests, self.store.edits())
-        known = self.store.measured(self.instruments.version)
-        left = [pair for pair in pairs if pair.request_id not in known]
-        if left:
-            workers = min(self.processes or os.cpu_count() or 1, len(left))
+        self.instruments.keep_records()
+        text: str | None = None
+        for here in (False, True):
+            tasks = self._tasks(pairs, here=here)
+            if not tasks:
+                continue
+            workers = 1 if here else min(self.processes or os.cpu_count() or 1, len(tasks))
             process = partial(begin, self.store.images_url, self._reads())
             try:
-                text = self._reference(workers, process, collect)
-                pool = _pool(len(left), workers, partial(process, text))
-                batches = _flat(in_pool(pool, _by_source(left), measure_pairs, workers))
-                collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
+                text = self._reference(workers, partial(process, {}), collect) if text is None else text
+                setup = partial(process, self._instruments(here=here), text)
+                pool = _pool(0 if here else len(tasks), workers, setup)
+                batches = self._noted(in_pool(pool, self._unstopped(_by_source(tasks)), measure_pairs, workers))
+                collect("measure", len(pairs), len(pairs) - len(tasks), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
                 raise IncompleteError(
                     "a measuring process died (killed, or out of memory); run again to resume"
                 ) from None
         self._read(pairs, run_id)
 
+    def _tasks(self, pairs: Sequence[Pair], *, here: bool) -> list[Task]:
+        """Return what is not done yet: with Python objects in this process, all else in others."""
+        known = self.store.measured(self.instruments.version)
+        sharing = frozenset[str]().union(*(rater.editors for rater in self.shared))
+        raters = [r for r in self.plugged.values() if (r.section.kind == KIND) == here]
+        answered = {rater.id: self._answered(rater) for rater in raters}
+        tasks = [
+            Task(
+                pair,
+                not here and pair.editor in sharing and pair.request_id not in known,
+                tuple(r.id for r in raters if pair.editor in r.editors and pair.request_id not in answered[r.id]),
+            )
+            for pair in pairs
+        ]
+        return [task for task in tasks if task.shared or task.raters]
+
+    def _instruments(self, *, here: bool) -> Mapping[str, PixelInstrument]:
+        return {
+            ident: PixelInstrument(r.spec, r.section.kind, r.section.settings, r.instrument if here else None)
+            for ident, r in self.plugged.items()
+            if (r.section.kind == KIND) == here
+        }
+
+    def _answered(self, rater: InstrumentRater) -> set[str]:
+        """Return the edits that an instrument has read; where it failed it reads again."""
+        states = self.store.answered(rater.id, rater.revision)
+        return {ident for ident, state in states.items() if state is not Status.FAILED}
+
     def _reads(self) -> Reads:
         return Reads(self.instruments.identity, self.instruments.age, self.instruments.gender)
 
     def _read(self, pairs: Sequence[Pair], run_id: int) -> None:
         measurements: dict[str, Measurement] | None = None
-        for rater in self.instruments.raters:
-            wanted = {pair.request_id: pair.target_years for pair in pairs if pair.editor in rater.editors}
-            states = self.store.answered(rater.id, rater.revision)
-            answered = {ident for ident, state in states.items() if state is not Status.FAILED}
-            if wanted.keys() <= answered:
+        for rater in self.shared:
+            answered = self._answered(rater)
+            wanted = [p for p in pairs if p.editor in rater.editors and p.request_id not in answered]
+            if not wanted:
                 continue
             measurements = self.instruments.measurements() if measurements is None else measurements
-            new = [ident for ident in measurements if ident in wanted and ident not in answered]
-            self.store.save_answers(
-                [_answered(rater, ident, measurements[ident], wanted[ident]) for ident in new], run_id
-            )
+            read = [
+                (p.request_id, rater.read_stored(p, measurements[p.request_id]).reply)
+                for p in wanted
+                if p.request_id in measurements
+            ]
+            self.store.save_answers([_stored(ident, rater, reply) for ident, reply in read], run_id)
 
     def _save(self, taken: list[Taken], run_id: int) -> None:
         good = {one.request_id: (one.numbers, one.reasons) for one in taken if one.numbers is not None}
         self.store.save_measurements(good, self.instruments.version, run_id)
-        broken = [one for one in taken if one.numbers is None]
-        self.store.save_answers(
-            [
-                StoredReply(
-                    one.request_id, g.id, g.revision, g.kind, Reply(Status.FAILED, reason=one.reasons["failed"])
-                )
-                for one in broken
-                for g in self.instruments.raters
-                if one.editor in g.editors
-            ],
-            run_id,
-        )
+        replies = [
+            _stored(one.request_id, rater, Reply(Status.FAILED, reason=one.reasons["failed"]))
+            for one in taken
+            if "failed" in one.reasons and one.numbers is None
+            for rater in self.shared
+            if one.editor in rater.editors
+        ]
+        for rater in self.plugged.values():
+            read = {one.request_id: one.read[rater.id] for one in taken if rater.id in one.read}
+            numbers = {ident: (one.numbers, one.reasons) for ident, one in read.items() if not isinstance(one, str)}
+            self.store.save_measurements(numbers, rater.readings_version, run_id)
+            replies += [
+                _stored(ident, rater, Reply(Status.FAILED, reason=one) if isinstance(one, str) else one.reply)
+                for ident, one in read.items()
+            ]
+        self.store.save_answers(replies, run_id)
+
+    def _noted(self, batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
+        """Yield what was taken, and note which instruments fail."""
+        for batch in batches:
+            taken = list(chain(*batch))
+            for ident, read in (item for one in taken for item in one.read.items()):
+                self.streaks[ident].note("crash" if isinstance(read, str) else "", str(read))
+            yield taken
+
+    def _unstopped(self, batches: Iterable[list[Task]]) -> Iterator[list[Task]]:
+        """Yield the tasks without the instruments that were stopped."""
+        for batch in batches:
+            stops = self.stops
+            tasks = [replace(task, raters=tuple(r for r in task.raters if r not in stops)) for task in batch]
+            if left := [task for task in tasks if task.shared or task.raters]:
+                yield left
 
     def _reference(self, workers: int, process: Callable[[str], None], collect: Collect) -> str:
         """Return the distances between the study's people, computed once; empty if faces are not compared."""
@@ -106,27 +183,15 @@ class MeasuringStage:
         return text
 
 
-def _answered(rater: InstrumentRater, ident: str, measurement: Measurement, target: int | None) -> StoredReply:
-    """Return an instrument's reply: scored if it measured anything, even if the rubric has no answer for it."""
-    question, value = rater.instrument.question, rater.instrument.answer(measurement)
-    if target and isinstance(rater.instrument, AgeInstrument):
-        question, value = rater.instrument.targeted, rater.instrument.answer_against(measurement, target)
-    reason = rater.instrument.reason(measurement)
-    unread = value is None and reason in measurement.reasons.values()
-    reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {question: value}, reason=reason)
+def _stored(ident: str, rater: InstrumentRater, reply: Reply) -> StoredReply:
     return StoredReply(ident, rater.id, rater.revision, rater.kind, reply)
 
 
-def _flat(batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
-    for batch in batches:
-        yield list(chain(*batch))
-
-
-def _by_source(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Group pairs by their source, in small batches."""
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.source, []).append(pair)
+def _by_source(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Group tasks by the source of their pair, in small batches."""
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.pair.source, []).append(task)
     return [group[start : start + BATCH] for group in groups.values() for start in range(0, len(group), BATCH)]
 
 

@@ -5,8 +5,8 @@ sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, i
 If the mitigation needs cases that drifted, they are chosen, edited and rated after the diagnosis is rated.
 
 Each stage does what the store does not hold yet, so a run can be stopped or killed at any moment and started again.
-The thread that runs the study is the only writer. An editor or judge that keeps failing is stopped and the others
-continue; the summary shows what is missing and why.
+The thread that runs the study is the only writer, but for submissions to services (`run/submissions.py`). An editor or
+judge that keeps failing is stopped and the others continue; the summary shows what is missing and why.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
+from evenedit.instruments import Instrument
 from evenedit.judges.batch_jobs import Batches, BatchJudge, takes_batches
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.calling import CallPolicy
@@ -44,6 +45,7 @@ from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
 from evenedit.run.models_in_use import model_notices
 from evenedit.run.rating import RatingStage
+from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
@@ -64,6 +66,7 @@ class Runner:
         prices: Prices | None = None,
         editors: Mapping[str, PythonEditorAdapter] | None = None,
         judges: Mapping[str, PythonJudgeAdapter] | None = None,
+        instruments: Mapping[str, Instrument] | None = None,
     ) -> None:
         self.file = file
         self.store = store
@@ -77,6 +80,9 @@ class Runner:
         """Batch jobs to give up."""
         self.python_judges = judges
         """Objects by the id of their section; where there are any, they are the run's judges."""
+        self.python_instruments = instruments
+        """Objects by the id of their section."""
+        self.stopped_instruments: dict[str, Stop] = {}
         self.accounts: dict[str, Account] = {}
         """The cost of the calls of a judge or extractor, by its id."""
         self.editing = EditingStage(file, store, editors, self.budget)
@@ -104,6 +110,8 @@ class Runner:
             self.editing.leases = self.rating.leases = leases
             if not leases.shared:
                 self.store.images.sweep()
+            if leases.alone:
+                self._continue_budget()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
@@ -120,6 +128,13 @@ class Runner:
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)
+
+    def _continue_budget(self) -> None:
+        """Count what a run that was killed submitted: this run continues it."""
+        calls, dollars = self.store.interrupted_submissions()
+        if calls:
+            self.budget.carry(calls, dollars)
+            log.info(f"{calls:,} submissions of the run that was interrupted count against the budget")
 
     def _state(self, leases: Leases) -> dict[str, str]:
         """Return digests of the database for the study's history; empty if other runs write to it too."""
@@ -148,7 +163,8 @@ class Runner:
 
     def _summary(self, requests: Sequence[Request]) -> RunSummary:
         """Return the summary of the run; raise the user's mistake if nothing could be done because of it."""
-        stops = [*self.describing.stops.values(), *self.editing.stops.values(), *self.rating.stops.values()]
+        stages = self.describing.stops, self.editing.stops, self.stopped_instruments, self.rating.stops
+        stops = [stop for stage in stages for stop in stage.values()]
         if not self.editing.saved and not self.rating.saved:
             for mistake in (stop.mistake for stop in stops if stop.mistake is not None):
                 raise mistake
@@ -252,7 +268,9 @@ class Runner:
     def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Measure the pairs that are not measured yet."""
         with self.store.one_by_one("measure"):  # who waits finds nothing left to measure
-            MeasuringStage(self.file, self.store, self.design.instruments(sources)).run(requests, run_id, collect)
+            stage = MeasuringStage(self.file, self.store, self.design.instruments(sources, self.python_instruments))
+            stage.run(requests, run_id, collect)
+            self.stopped_instruments |= stage.stops
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask the judges about edits they have not answered yet; wait for open batch jobs."""

@@ -17,7 +17,7 @@ class RunSummary:
     """Where the edits and ratings of a run stand at its end, those of earlier runs included."""
 
     complete: bool
-    """Whether every planned edit and rating is there, or ended in a stated way: refused, or unparseable."""
+    """Whether every planned edit and rating is there, or ended for good: refused, in words, or unparseable."""
     edited: int
     refused: int
     failed: int
@@ -34,9 +34,11 @@ class RunSummary:
     """Batch jobs whose answers are still to come."""
     null_pairs: int = 0
     """Null pairs that were made; they are not counted as edited."""
+    no_image: int = 0
+    """Edits that were answered in words, without a picture."""
 
     def __str__(self) -> str:
-        counts = {"refused": self.refused, "failed": self.failed, "missing": self.missing}
+        counts = {"refused": self.refused, "no_image": self.no_image, "failed": self.failed, "missing": self.missing}
         counts["null pairs"] = self.null_pairs
         parts = [f"{self.edited:,} edited", *(f"{count:,} {name}" for name, count in counts.items() if count)]
         lines = [f"{'complete' if self.complete else 'not complete'}: {', '.join(parts)}"]
@@ -69,10 +71,8 @@ def summarise(
     null_pairs = sum(e.request_id in null and e.outcome is Outcome.EDITED for e in known)
     reasons: Counter[str] = Counter(undescribed or {})
     for edit in known:
-        if edit.outcome is Outcome.REFUSED:
-            reasons[f"refused: {edit.detail.get('reason') or 'no reason given'}"] += 1
-        elif edit.outcome is Outcome.FAILED:
-            reasons[f"failed: {edit.detail.get('error') or 'no reason given'}"] += 1
+        if edit.outcome is not Outcome.EDITED:
+            reasons[f"{edit.outcome.value}: {edit.reason or 'no reason given'}"] += 1
     missing_edits = len(requests) - len(known)
     if missing_edits:
         reasons["edit not made yet"] += missing_edits
@@ -91,6 +91,7 @@ def summarise(
         budget_spent and not complete,
         0 if complete else len(store.open_jobs()),
         null_pairs,
+        outcomes[Outcome.NO_IMAGE],
     )
 
 

@@ -6,8 +6,9 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -16,9 +17,10 @@ from PIL.Image import Image
 from evenedit.core import plugins
 from evenedit.core.errors import ENDING, DamagedImageError, EvenEditError, Failed, Failure, LoadError
 from evenedit.core.images import NOTE, as_image, open_images
-from evenedit.core.interfaces import BatchEditor, Editor, Refusal
+from evenedit.core.interfaces import BatchEditor, Editor, NoImage, Output, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
+from evenedit.core.submissions import Submission
 
 TRUTH = NOTE + "truth"
 POISONED = re.compile(
@@ -56,8 +58,15 @@ class WorkerSetup:
 class Worker:
     """Makes one edit after another with one editor."""
 
-    def __init__(self, setup: WorkerSetup, editor: Editor | None = None) -> None:
+    def __init__(
+        self,
+        setup: WorkerSetup,
+        editor: Editor | None = None,
+        submission: Callable[[str], Submission] | None = None,
+    ) -> None:
         self.setup = setup
+        self._submission = submission
+        """The record of what is sent to a service for an edit, by its id; None where nothing is recorded."""
         self.images = open_images(setup.images)
         self._editor_object = editor
         self._editor: Editor | None = None
@@ -95,8 +104,11 @@ class Worker:
         started = time.perf_counter()
         try:
             portraits = [self.images.open(sha256) for sha256 in task.images]  # its own: decoding is not thread-safe
+            make = partial(editor.edit, portraits, request.instruction, request.seed)
+            if self._submission is not None:
+                make = partial(make, submission=self._submission(request.id))
             output = retry(
-                lambda: _as_image(_named(lambda: editor.edit(portraits, request.instruction, request.seed))),
+                lambda: _as_image(_named(make)),
                 0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
@@ -152,10 +164,12 @@ class Worker:
         why = {"batch_failed": f"{kind}: {error}"}
         return [replace(edit, detail={**edit.detail, **why}) for edit in map(self.edit, tasks)]
 
-    def _to_edit(self, editor: Editor, request: Request, output: Image | Refusal, seconds: float) -> Edit:
+    def _to_edit(self, editor: Editor, request: Request, output: Output, seconds: float) -> Edit:
         """Return the record of an editor's output, with its picture stored."""
         if isinstance(output, Refusal):
             return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
+        if isinstance(output, NoImage):
+            return Edit(request.id, Outcome.NO_IMAGE, None, {"words": output.words}, seconds)
         detail: dict[str, Any] = {}
         if TRUTH in output.info:
             detail["truth"] = json.loads(output.info[TRUTH])["values"]
@@ -170,7 +184,7 @@ class Worker:
         return Edit(request.id, Outcome.EDITED, image, detail, seconds)
 
 
-def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Image | Refusal]:
+def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Output]:
     """Make several edits in one call; raise Failed unless there is one result for each."""
     requests = [task.request for task, _ in batch]
     outputs = editor.edit_many(
@@ -181,9 +195,9 @@ def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) ->
     return [_as_image(one) for one in outputs]
 
 
-def _as_image(output: Image | Refusal) -> Image | Refusal:
+def _as_image(output: Output) -> Output:
     """Return the editor's output as an image; raise Failed if it cannot be read."""
-    if isinstance(output, Refusal):
+    if isinstance(output, Refusal | NoImage):
         return output
     try:
         return as_image(output)

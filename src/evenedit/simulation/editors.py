@@ -18,9 +18,10 @@ from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
-from evenedit.core.interfaces import Refusal
-from evenedit.core.records import Experiment, Prompt
+from evenedit.core.interfaces import NoImage, Output, Refusal
+from evenedit.core.records import Experiment, Outcome, Prompt
 from evenedit.protocol import QUESTIONS, load_prompts, questions_for
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
 from evenedit.simulation.portraits.portrait import lighten, portrait_of, render, render_pair
@@ -95,6 +96,7 @@ class SimulatedEditor:
 
     simulated = True
     max_images = 2
+    declined: Refusal | NoImage = Refusal("simulated policy: the request was declined")
 
     def __init__(
         self,
@@ -116,7 +118,7 @@ class SimulatedEditor:
         self.followed = _share(followed, "followed")
         """How often a two-person prompt's role goes to the coded gender."""
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Draw the portrait as this editor would have edited it."""
         people = [_person(image) for image in images]
         self._check_labels([labels for _, labels in people])
@@ -127,7 +129,7 @@ class SimulatedEditor:
         if self.refusal and self.refusal.concerns(attributes, prompt.id):
             face = self._face_rate(self.refusal, portrait, attributes)
             if rng.random() < face:
-                return Refusal("simulated policy: the request was declined")
+                return self.declined
         size = images[0].size[0]
         if len(people) == 2:
             output, truth = self._stage([p for p, _ in people], [a for _, a in people], prompt, rng, size)
@@ -151,9 +153,12 @@ class SimulatedEditor:
             table[question.id] = chances
         return table
 
-    def expected_refusal(self, attributes: Mapping[str, str], prompt: Prompt) -> float:
-        """Return the probability that the editor declines."""
-        return self.refusal.rate if self.refusal and self.refusal.concerns(attributes, prompt.id) else 0.0
+    def expected_outcome(self, rate: str, attributes: Mapping[str, str], prompt: Prompt) -> float:
+        """Return the probability that the editor declines in a way that this rate counts."""
+        how = Outcome.REFUSED if isinstance(self.declined, Refusal) else Outcome.NO_IMAGE
+        if self.refusal is None or how not in OUTCOME_RATES[rate]:
+            return 0.0
+        return self.refusal.rate if self.refusal.concerns(attributes, prompt.id) else 0.0
 
     @property
     def labels_needed(self) -> tuple[str, ...]:
@@ -341,7 +346,9 @@ class Null(SimulatedEditor):
 
 
 class Refusing(SimulatedEditor):
-    """Refuses explicitly for some groups."""
+    """Refuses explicitly for some groups, or answers them in words without a picture."""
+
+    added_settings = frozenset({"in_words"})
 
     def __init__(
         self,
@@ -350,9 +357,12 @@ class Refusing(SimulatedEditor):
         groups: Mapping[str, Sequence[str]] | None = None,
         prompts: Sequence[str] = (),
         followed: float = 0.5,
+        in_words: bool = False,
     ) -> None:
         refusal = _effect("edit_success", 1, rate, groups or {"race": ["Black", "MiddleEastern"]}, prompts)
         super().__init__(refusal=refusal, followed=followed)
+        if in_words:
+            self.declined = NoImage("simulated words: the request was answered without a picture")
 
 
 def recognise(instruction: str) -> tuple[Prompt, bool]:

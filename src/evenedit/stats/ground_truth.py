@@ -12,6 +12,7 @@ from evenedit.core import plugins
 from evenedit.core.records import ConditionKind, Experiment, Request, Source
 from evenedit.protocol import Rate
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.simulation.editors import SimulatedEditor
 from evenedit.stats.engine.rules import KnownEffect
 
@@ -50,11 +51,12 @@ def _chances(
     editor: SimulatedEditor, file: StudyFile, cases: Sequence[Request], sources: Mapping[str, Source]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the planted chance of every case per rate; NaN where its question does not apply."""
-    chances: dict[Measure, list[float]] = {Measure.rate(name): [] for name in (*file.rates, "refused")}
+    chances: dict[Measure, list[float]] = {Measure.rate(name): [] for name in (*file.rates, *OUTCOME_RATES)}
     for case in cases:
         attributes, prompt = sources[case.source_ids[0]].attributes, file.prompt(case.prompt_id)
         expected = editor.expected(attributes, prompt)
-        chances[Measure.rate("refused")].append(editor.expected_refusal(attributes, prompt))
+        for name in OUTCOME_RATES:
+            chances[Measure.rate(name)].append(editor.expected_outcome(name, attributes, prompt))
         for name, rate in file.rates.items():
             scores = expected.get(rate.question)
             chances[Measure.rate(name)].append(np.nan if scores is None else float(scores[_meeting(rate)].sum()))

@@ -11,6 +11,7 @@ from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable, Scores
+from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
@@ -133,6 +134,19 @@ def _add_robustness(
     parts.languages = list(language_differences(scores, rules))
 
 
+def corrected_estimates(
+    table: RatingTable, rules: AnalysisRules, inclusion: Mapping[str, float]
+) -> tuple[PredictionPowered, ...]:
+    """Return only what people's ratings make of the judges' estimates; empty without people."""
+    if not table.of_kind(Kind.HUMAN):
+        return ()
+    judged = combine(table, judges_only(rules.ensemble), rules.missing)
+    parts = AnalysisParts(table.factors, table.rubric)
+    values = answers(judged, rules)
+    _add_panels(parts, judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, parts.estimates, parts.contrasts).rows
+
+
 def _people_tests(
     parts: AnalysisParts, scores: Scores, judged: Scores, rules: AnalysisRules, inclusion: Mapping[str, float]
 ) -> PeopleTests:
@@ -151,7 +165,9 @@ def counts(scores: Scores) -> dict[str, int]:
     review = scores.needs_review
     totals = {"edits": len(edits)}
     for outcome in Outcome:
-        totals[outcome.value] = int((edits["outcome"] == outcome).sum())
+        number = int((edits["outcome"] == outcome).sum())
+        if number or outcome is not Outcome.NO_IMAGE:
+            totals[outcome.value] = number
     totals["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
     for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
         rows = (edits["experiment"] == experiment).to_numpy()

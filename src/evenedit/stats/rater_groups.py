@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import ConditionKind, Experiment, Kind
+from evenedit.core.records import Kind
 from evenedit.core.suppression import shown_counts
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions
@@ -22,6 +22,7 @@ from evenedit.ratings.profiles import RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.rater_groups import RaterRate
 from evenedit.stats.engine.measures import met_rates
+from evenedit.stats.engine.panel import of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Uncertainty, clustered_variance
 
@@ -142,9 +143,7 @@ class RatedPortraits:
 def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
     """Return people's ratings of the diagnosis, without questions that do not apply to the prompt."""
     edits = table.edits
-    included = (
-        (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    ).to_numpy()
+    included = of_diagnosis(edits)
     faces = tuple(sorted(map(str, edits["source_id"][included].unique())))
     at = {face: number for number, face in enumerate(faces)}
     face_of = np.array([at.get(str(face), -1) for face in edits["source_id"]], dtype=np.int64)

@@ -39,6 +39,8 @@ class Leases:
 
     shared = True
     """Whether other runs may be at work."""
+    alone = True
+    """Whether no other run was at work when this one began."""
 
     def __init__(self, engine: sa.Engine, seconds: float) -> None:
         self.owner = uuid4().hex

@@ -53,6 +53,18 @@ def database_lock(engine: sa.Engine, name: str, refusal: str, *, shared: bool = 
                 db.execute(sa.text(f"SELECT {unlock}({ADVISORY_KEY})"), {"name": name})
 
 
+def lock_holders(engine: sa.Engine, name: str) -> int:
+    """Count the processes that hold a lock in a PostgreSQL database."""
+    (first, second) = (f"CAST({key} AS bigint) & 4294967295" for key in ADVISORY_KEY.split(", ", 1))
+    query = (
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+        "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
+        f"AND CAST(classid AS bigint) = {first} AND CAST(objid AS bigint) = {second}"
+    )
+    with engine.connect() as db:
+        return int(db.execute(sa.text(query), {"name": name}).scalar_one())
+
+
 @contextmanager
 def database_turn(engine: sa.Engine, name: str) -> Iterator[None]:
     """Wait until no other process holds this turn in a PostgreSQL database; on SQLite do nothing."""

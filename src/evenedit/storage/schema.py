@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 
 metadata = sa.MetaData()
@@ -59,6 +59,19 @@ edits = sa.Table(
     sa.Column("image", sa.String),
     sa.Column("detail", sa.JSON, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("run_id", sa.Integer, nullable=False),
+)
+submissions = sa.Table(
+    "submissions",
+    metadata,
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("request_id", sa.String, nullable=False, index=True),
+    sa.Column("provider", sa.String, nullable=False),
+    sa.Column("job", sa.String),
+    sa.Column("price", sa.Float, nullable=False),
+    sa.Column("state", sa.String, nullable=False),
+    sa.Column("answer", sa.JSON),
+    sa.Column("created", sa.String, nullable=False),
     sa.Column("run_id", sa.Integer, nullable=False),
 )
 replies = sa.Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from evenedit.core.errors import EvenEditError, IncompleteError
 from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
+from evenedit.core.submissions import OPEN, SubmissionState
 from evenedit.storage import schema
 from evenedit.storage.engines import postgres_engine, sqlite_engine
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, NoLeases
-from evenedit.storage.locks import database_lock, database_turn, file_lock
+from evenedit.storage.locks import database_lock, database_turn, file_lock, lock_holders
 from evenedit.storage.migrations import STUDY, bring_up_to_date
 
 DATABASE = "study.db"
@@ -41,6 +42,22 @@ class BatchJob:
     created: datetime
     remote: str | None = None
     """The provider's id; None until the provider has answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSubmission:
+    """What was sent to a service for one edit; it is stored before it is sent."""
+
+    id: str
+    request_id: str
+    provider: str
+    price: float
+    state: SubmissionState
+    created: datetime
+    answer: Any = None
+    """The service's answer, where its result can still be asked for."""
+    job: str | None = None
+    """The service's id of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +129,7 @@ class Store:
             refusal = "another process has exclusive use of this study (a check, or anchors); wait for it or stop it"
             leases = Leases(self._engine, lease)
             with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
+                leases.alone = lock_holders(self._engine, "study") == 1
                 yield leases
         except sa.exc.OperationalError as error:  # the server is gone, or the disk is full
             raise IncompleteError(
@@ -196,8 +214,9 @@ class Store:
         ]
         self._upsert(schema.requests, rows, replace=False)
 
-    def save_edits(self, edits: Iterable[Edit], run_id: int) -> None:
-        """Save the outcomes of edits, whose images must have been saved before."""
+    def save_edits(self, edits: Iterable[Edit], run_id: int, *, submitted: bool = False) -> None:
+        """Save the outcomes of edits, whose images must have been saved before; end what was `submitted` for them."""
+        edits = list(edits)
         rows = [
             {
                 "request_id": e.request_id,
@@ -209,7 +228,22 @@ class Store:
             }
             for e in edits
         ]
-        self._upsert(schema.edits, rows)
+        with self._engine.begin() as db:
+            self._upsert(schema.edits, rows, db=db)
+            if submitted:
+                ended = [e.request_id for e in edits if e.outcome is not Outcome.FAILED]
+                its = schema.submissions.c
+                open_ = schema.submissions.update().where(its.request_id.in_(ended), its.state.in_(OPEN))
+                db.execute(open_.values(state=SubmissionState.ENDED.value))
+
+    def save_submission(self, submission: StoredSubmission, run_id: int) -> None:
+        """Save a submission and how far it is; call this before sending it."""
+        row = asdict(submission) | {
+            "state": submission.state.value,
+            "created": submission.created.isoformat(),
+            "run_id": run_id,
+        }
+        self._upsert(schema.submissions, [row])
 
     def save_answers(self, answers: Sequence[StoredReply], run_id: int) -> None:
         """Save replies and the ratings in them, in one transaction."""
@@ -352,6 +386,34 @@ class Store:
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
             for r in self._rows(query if only is None else query.where(schema.edits.c.request_id == only))
         }
+
+    def open_submission(self, request_id: str) -> StoredSubmission | None:
+        """Return the submission for an edit whose result is still to come, if there is one."""
+        its = schema.submissions.c
+        query = sa.select(schema.submissions).where(its.request_id == request_id, its.state.in_(OPEN))
+        return next(map(_submission, self._rows(query.order_by(its.created.desc()))), None)
+
+    def submissions(self) -> list[StoredSubmission]:
+        """Return all submissions, oldest first."""
+        return [
+            _submission(r) for r in self._rows(sa.select(schema.submissions).order_by(schema.submissions.c.created))
+        ]
+
+    def submission_states(self) -> list[tuple[str, str, SubmissionState]]:
+        """Return request, provider and state of every submission."""
+        its = schema.submissions.c
+        rows = self._rows(sa.select(its.request_id, its.provider, its.state))
+        return [(r.request_id, r.provider, SubmissionState(r.state)) for r in rows]
+
+    def interrupted_submissions(self) -> tuple[int, float]:
+        """Count what the last runs submitted that did not come to their end, and what that costs."""
+        last = sa.select(sa.func.coalesce(sa.func.max(schema.runs.c.id), 0)).where(schema.runs.c.finished.is_not(None))
+        its = schema.submissions.c
+        query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(its.price), 0.0)).where(
+            its.run_id > last.scalar_subquery(), its.state != SubmissionState.REJECTED.value
+        )
+        (row,) = self._rows(query)
+        return int(row[0]), float(row[1])
 
     def count_edits(self) -> int:
         """Return how many edits there are."""
@@ -562,6 +624,13 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return (status.st_size, status.st_mtime_ns) if status.st_size else (0, 0)
+
+
+def _submission(row: Any) -> StoredSubmission:
+    created = datetime.fromisoformat(row.created)
+    return StoredSubmission(
+        row.id, row.request_id, row.provider, row.price, SubmissionState(row.state), created, row.answer, row.job
+    )
 
 
 def _reply_key(a: StoredReply) -> dict[str, Any]:

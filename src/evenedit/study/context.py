@@ -13,7 +13,7 @@ from evenedit.design.study_design import StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.storage.store import Store
-from evenedit.study.python_plugins import record_plugins, with_python_plugins
+from evenedit.study.python_plugins import checked_instruments, record_plugins, with_python_plugins
 from evenedit.survey.answers import PeopleRatings
 
 if TYPE_CHECKING:
@@ -54,13 +54,15 @@ class StudyContext:
     @classmethod
     def load(cls, where: str | os.PathLike[str]) -> Self:
         """Open the study in a folder, or the one that a study.toml describes."""
-        return cls.of(StudyFile.load(Path(where)))
+        return cls.of(StudyFile.load(Path(where), begun=True))
 
     @classmethod
     def of(cls, file: StudyFile) -> Self:
         """Open the study of a file that is parsed already."""
         store = Store(file.folder, file.sections.store.url, file.sections.store.images)
-        return cls(with_python_plugins(file, store), store)
+        study = cls(with_python_plugins(file, store), store)
+        study.design.instruments({})  # raises if one is neither installed nor recorded
+        return study
 
     @property
     def folder(self) -> Path:
@@ -78,17 +80,22 @@ class StudyContext:
         judges: Mapping[str, Any] | None = None,
         max_cost: float | None = None,
         max_calls: int | None = None,
+        *,
+        instruments: Mapping[str, Any] | None = None,
     ) -> RunSummary:
         """Make every edit and rating that is still missing; what earlier runs made is not repeated.
 
         Without `editors` and `judges` those of study.toml run. Given ones take their place, and the study keeps their
         ids and revisions: `editors` by id, each an object with `.edit(images, instruction, seed)` or a function of
         these that returns a PIL image or a `Refusal`; `judges` by id, each an object with `.judge(case, questions)` or
-        a function of these that returns a `Reply`. Failed edits do not raise: see the summary that is returned.
+        a function of these that returns a `Reply`. `instruments` are added to those of study.toml: by id, each an
+        object with `answers`, `numbers` and `.read(source, edited, context)`. Failed edits do not raise: see the
+        summary that is returned.
         """
         from evenedit.providers.budget import Budget
 
-        return self.runner(Budget(max_calls, max_cost), editors=editors, judges=judges).run()
+        budget = Budget(max_calls, max_cost)
+        return self.runner(budget, editors=editors, judges=judges, instruments=instruments).run()
 
     def runner(
         self,
@@ -96,6 +103,7 @@ class StudyContext:
         prices: Prices | None = None,
         editors: Mapping[str, Any] | None = None,
         judges: Mapping[str, Any] | None = None,
+        instruments: Mapping[str, Any] | None = None,
     ) -> Runner:
         """Return a runner that edits and rates within this budget, with these objects where any are given."""
         from evenedit.run.runner import Runner
@@ -104,10 +112,11 @@ class StudyContext:
             _adapt(PythonEditorAdapter, validate_objects("editor", editors)),
             _adapt(PythonJudgeAdapter, validate_objects("judge", judges)),
         )
-        if editors is not None or judges is not None:
-            record_plugins(self.file, self.store, *adapters)
+        objects = checked_instruments(instruments)
+        if editors is not None or judges is not None or objects is not None:
+            record_plugins(self.file, self.store, *adapters, objects)
             self.file = with_python_plugins(self.file, self.store)
-        return Runner(self.file, self.store, budget, prices, *adapters)
+        return Runner(self.file, self.store, budget, prices, *adapters, objects)
 
     def summary(self) -> RunSummary:
         """Return where the planned edits and ratings stand, and why some are missing."""

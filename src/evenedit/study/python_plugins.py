@@ -1,4 +1,4 @@
-"""Editors and judges given as Python objects, kept in the study's record so that it can be read without them."""
+"""Editors, judges and instruments given as Python objects, kept in the study's record to read it without them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from evenedit.config.sections import EditorSection, JudgeSection
+from evenedit.config.sections import EditorSection, InstrumentSection, JudgeSection
 from evenedit.config.study_file import StudyFile
-from evenedit.core.python_objects import KIND
+from evenedit.core.python_objects import KIND, resolve_method, revision_of, validate_objects
 from evenedit.core.records import is_simulated
 from evenedit.editors.python import PythonEditorAdapter
+from evenedit.instruments import Instrument
+from evenedit.instruments.reading import InstrumentSpec
 from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.storage.store import Store
 
@@ -22,7 +24,7 @@ FACT = "given"
 def with_python_plugins(file: StudyFile, store: Store) -> StudyFile:
     """Return the study file with the recorded Python editors and judges in place of those that never ran.
 
-    An editor of study.toml that has made an edit stays, and so does a judge that has rated.
+    An editor of study.toml that has made an edit stays, and so does a judge that has rated. Instruments are added.
     """
     plugins = _record(store)
     if not plugins:
@@ -36,6 +38,9 @@ def with_python_plugins(file: StudyFile, store: Store) -> StudyFile:
         judges = {j["id"]: JudgeSection.model_validate(j) for j in plugins["judges"]}
         used_judges = [j for j in sections.judges if j.id not in judges and j.id in store.raters_used()]
         update["judges"] = [*used_judges, *judges.values()]
+    if "instruments" in plugins:
+        objects = {i["id"]: InstrumentSection.model_validate(i) for i in plugins["instruments"]}
+        update["instruments"] = [*(i for i in sections.instruments if i.id not in objects), *objects.values()]
     return replace(file, sections=sections.model_copy(update=update))
 
 
@@ -44,6 +49,7 @@ def record_plugins(
     store: Store,
     editors: Mapping[str, PythonEditorAdapter] | None,
     judges: Mapping[str, PythonJudgeAdapter] | None,
+    instruments: Mapping[str, Instrument] | None,
 ) -> None:
     """Keep the ids and revisions of what was given; a new revision takes the place of the former one.
 
@@ -72,7 +78,26 @@ def record_plugins(
             section_of_judge = base_judge.model_copy(update={"kind": KIND, "settings": {"revision": judge.revision}})
             raters[ident] = section_of_judge.model_dump(mode="json", exclude_none=True)
         known["judges"] = list(raters.values())
+    if instruments is not None:
+        sections = {i.id: i for i in file.sections.instruments}
+        kept = {i["id"]: i for i in known.get("instruments", [])}
+        for ident, instrument in instruments.items():
+            base_section = sections.get(ident, InstrumentSection(id=ident, kind=KIND))
+            revision = {"revision": revision_of("instrument", ident, instrument)}
+            section_of_instrument = base_section.model_copy(update={"kind": KIND, "settings": revision})
+            kept[ident] = section_of_instrument.model_dump(mode="json", exclude_none=True)
+        known["instruments"] = list(kept.values())
     store.set_fact(FACT, json.dumps(known))
+
+
+def checked_instruments(objects: Mapping[str, Any] | None) -> dict[str, Instrument] | None:
+    """Return instruments that are Python objects by id; raise `EvenEditError` for what is none."""
+    checked: dict[str, Instrument] | None = validate_objects("instrument", objects)
+    for ident, instrument in (checked or {}).items():
+        resolve_method("instrument", "read", ident, instrument)
+        revision_of("instrument", ident, instrument)
+        InstrumentSpec.of(instrument, ident)
+    return checked
 
 
 def _record(store: Store) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def test_a_level_without_a_valid_score_has_no_part_in_the_gap():
 
 def test_groups_of_few_faces_are_not_tested():
     _, test = next(gaps(crossed_of(several(("White", 1, 2), ("Black", 3, 6))), RULES))
-    assert test.p is None and test.method == "none: nothing varies"
+    assert test.p is None and test.method == "none: too few faces"
 
 
 def test_groups_at_0_are_no_further_apart_than_the_end_that_reaches_furthest():

@@ -9,7 +9,15 @@ from scipy import stats
 
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import Scores
-from evenedit.stats.disparity.paired_editors import Difference, adjusted, differences, gap_differences, pair
+from evenedit.results.agreement import PredictionPowered
+from evenedit.stats.disparity.paired_editors import (
+    Difference,
+    adjusted,
+    corrections,
+    differences,
+    gap_differences,
+    pair,
+)
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.rules import AnalysisRules
 from tests.support.panels import panel_of
@@ -109,3 +117,25 @@ def test_more_of_a_success_is_an_improvement_and_more_of_a_change_a_regression()
         [ONE, replace(ONE, measure="rate.edit_success"), replace(ONE, measure="rate.race_change", low=-0.1)], 0.95
     )
     assert [worse.change, better.change, unclear.change] == ["regression", "improvement", "unclear"]
+
+
+def corrected(editor: str, value: float, *, enough: bool = True) -> PredictionPowered:
+    ends = value - 0.06, value + 0.08
+    judge, human = (0.5, 0.4, 0.6), (value, *ends)
+    place = "rate.skin_lighter", "diagnosis", "baseline", editor, {}
+    return PredictionPowered(*place, *judge, *human, value, *ends, 0.8, 40, 20, "", None, enough, "")
+
+
+def test_people_correct_a_difference_where_both_editors_have_enough_ratings():
+    rng = np.random.default_rng(3)
+    both = rated(rng.random(40) < 0.2, rng.random(40) < 0.5)
+    pairs, first, second = pair(both, both, "e0", "e1"), corrected("e0", 0.1), corrected("e1", 0.45)
+    judged = of(differences(pairs, RULES), "rate.skin_lighter")
+    assert judged.judge_value is None
+    people = corrections([first, second], "e0"), corrections([first, second], "e1")
+    found = of(differences(pairs, RULES, people), "rate.skin_lighter")
+    assert (found.first, found.second, found.value) == (0.1, 0.45, pytest.approx(0.35))
+    assert found.judge_value == judged.value
+    assert (found.low, found.high) == pytest.approx((0.35 - 0.1, 0.35 + 0.1)), "√(0.06² + 0.08²) on either side"
+    lacking = corrections([corrected("e1", 0.45, enough=False)], "e1")
+    assert of(differences(pairs, RULES, (people[0], lacking)), "rate.skin_lighter") == judged

@@ -138,6 +138,18 @@ def test_a_group_of_two_faces_is_not_tested_but_has_an_interval():
     assert anom(met, races=races).p == (None, None)
 
 
+def test_a_group_whose_events_are_mostly_of_one_face_is_not_found_to_differ():
+    met, races = one_prompt((0, 12), (0, 12), (0, 12))
+    met = np.repeat(met, 10, axis=1)
+    met[12:36:5, 0] = 1
+    met[0] = 1  # ten of ten events of the first group
+    found = anom(met, races=races)
+    assert found.p[0] == 1.0 and found.p[1] != 1.0
+    met[1:8, 0] = 1
+    met[8:12, :2] = 1  # ten of twenty-five
+    assert anom(met, races=races).p[0] < 0.05
+
+
 def test_a_group_without_a_score_takes_no_part():
     met, races = one_prompt((3, 12), (6, 12), (9, 12))
     count = np.ones_like(met)

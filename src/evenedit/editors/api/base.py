@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL.Image import Image
 
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import Output, Refusal
 from evenedit.providers.calls import Client, DeclinedError, to_png
 from evenedit.providers.remote import RemoteModel
 
@@ -21,7 +21,7 @@ class RemoteEditor(RemoteModel[Client]):
     def __init__(self, *, timeout: float = 180, **shared: Any) -> None:
         super().__init__(timeout=timeout, **shared)
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Output:
         """Return the edited picture, or the provider's policy refusal with its reason."""
         pictures = [to_png(image) for image in images]
         try:
@@ -34,5 +34,5 @@ class RemoteEditor(RemoteModel[Client]):
         """Make one call with the pictures as PNG; return what `read` needs of the reply."""
 
     @abstractmethod
-    def read(self, reply: Any) -> Image | Refusal:
-        """Return the picture in a reply, or a refusal; raise Failed if there is neither."""
+    def read(self, reply: Any) -> Output:
+        """Return the picture in a reply, a refusal, or the words that stand there instead; else raise Failed."""

@@ -1,10 +1,11 @@
 """Gemini's image models, through the official SDK's generate_content.
 
 What counts as a refusal: the provider says so in a field made for it, that is, the prompt was blocked
-(`promptFeedback.blockReason`) or generation was stopped by a policy (`finishReason` in POLICY). Everything else
-that brings no image is a failure, with the model's words kept in its message: an ending without a stated policy
-(OTHER, NO_IMAGE, LANGUAGE …), and also text alone after a normal STOP. Such text may be a polite no, a question or a
-promise of an image that never came; to tell them apart would be to guess.
+(`promptFeedback.blockReason`) or generation was stopped by a policy (`finishReason` in POLICY). Text without an image
+after a normal end (STOP, NO_IMAGE) is the outcome `no_image`: it may be a polite no, a question or a promise of an
+image that never came, and to tell them apart would be to guess. Everything else that brings no image is a failure,
+with the model's words in its message: another ending without a stated policy (OTHER, LANGUAGE, MAX_TOKENS …), or no
+words at all.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from PIL.Image import Image
-
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.editors.api.base import RemoteEditor
 from evenedit.providers.calls import POLICY, to_image
 from evenedit.providers.messages import join_messages
@@ -24,6 +23,10 @@ from evenedit.providers.remote import GeminiModel
 
 if TYPE_CHECKING:
     from google.genai import Client
+
+
+ANSWERED = frozenset({"STOP", "NO_IMAGE"})
+"""Finish reasons of an answer that is complete."""
 
 
 class GeminiImages(RemoteEditor["Client"], GeminiModel):
@@ -57,8 +60,8 @@ class GeminiImages(RemoteEditor["Client"], GeminiModel):
             raise Failed(Failure.SERVER, "the reply is not a JSON object")
         return reply
 
-    def read(self, reply: Any) -> Image | Refusal:
-        """Return the picture in a reply, or a refusal; raise Failed if there is neither."""
+    def read(self, reply: Any) -> Output:
+        """Return the picture in a reply, a refusal, or the words that stand there instead; else raise Failed."""
         feedback = reply.get("promptFeedback") or {}
         if feedback.get("blockReason"):
             return Refusal(
@@ -74,4 +77,6 @@ class GeminiImages(RemoteEditor["Client"], GeminiModel):
         for part in parts:
             if data := (part.get("inlineData") or {}).get("data"):
                 return to_image(data)
+        if ending in ANSWERED and any(words):
+            return NoImage(join_messages(*words))
         raise Failed(Failure.BAD_IMAGE, join_messages("no image in the reply", ending, *words))

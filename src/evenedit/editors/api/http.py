@@ -2,8 +2,13 @@
 
     submit  ─▶  the picture, or a job  ─▶  poll until it is done  ─▶  the picture, by URL, base64 or as the body
 
+What fails is tried again from there: what was submitted once is followed up, in this run or the next (`Submission`).
+Errors of polling and downloading concern one edit. Of those of submitting, only what is certain to repeat (a wrong key,
+an unknown model) stops the editor.
+
 What counts as a refusal: the service says so by a status of a job, by a code of an error, or by a flag in the answer,
-each of which the settings (or the preset) name. Everything else that brings no picture is a failure.
+each of which the settings (or the preset) name. Words in the place that `text` names, without a picture, are the
+outcome `no_image`. Everything else that brings no picture is a failure.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -23,8 +29,10 @@ from PIL.Image import Image
 from evenedit.core import settings
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.hashing import digest
-from evenedit.core.interfaces import Refusal
+from evenedit.core.interfaces import NoImage, Output, Refusal
+from evenedit.core.retry import try_again
 from evenedit.core.settings import InheritsSettings
+from evenedit.core.submissions import JobLostError, PendingError, Submission, SubmissionState
 from evenedit.editors.api.template import LEFT_OUT, at, filled, places, used
 from evenedit.providers.calls import DeclinedError, Provider, to_image, to_png
 from evenedit.providers.messages import join_messages
@@ -33,6 +41,13 @@ POLL = {"url", "status", "done", "failed", "every", "result", "error"}
 REFUSAL = {"statuses", "words", "flags"}
 WHILE_WAITING = 100_000
 """Most looks at one job; the time limit ends it before."""
+UNANSWERED = frozenset({408, 502, 504})
+"""Statuses of a gateway that leave open whether the service took the request."""
+OF_THE_REQUEST = frozenset({400, 413, 415, 422})
+"""Statuses by which a service does not take this request; another one may do."""
+PASSING = frozenset({401, 408, 425, 429, *range(500, 600)})
+"""Statuses that say nothing about one job."""
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class HttpError(Exception):
@@ -49,10 +64,17 @@ class HttpError(Exception):
         self.body = _error_of(content)
 
 
+class JobFailedError(Failed):
+    """A job that ended without a picture: what is tried next is another submission."""
+
+
 class HttpEditor(InheritsSettings):
     """Edits by requests to a URL."""
 
     remote = True
+    submits = True
+    """What it sends is recorded before: its `edit` takes a `Submission`."""
+    added_settings = frozenset({"text"})
 
     def __init__(
         self,
@@ -65,6 +87,7 @@ class HttpEditor(InheritsSettings):
         path: str | None = None,
         upload: Mapping[str, Any] | None = None,
         picture: str = "",
+        text: str = "",
         poll: Mapping[str, Any] | None = None,
         refusal: Mapping[str, Any] | None = None,
         api_key_env: str | None = None,
@@ -87,6 +110,8 @@ class HttpEditor(InheritsSettings):
         """Pictures sent before: url, form, and name, where the answer says what the service calls them."""
         self.picture = picture
         """Where the picture is in the answer, such as images.0.url; empty: the answer is the picture."""
+        self.text = text
+        """Where the service's words are in an answer without a picture, such as choices.0.message.content."""
         self.poll = _known("poll", settings.table("poll", poll), POLL)
         """How a job is followed: url, status, done, failed, every, result, error."""
         self.refusal = _known("refusal", settings.table("refusal", refusal), REFUSAL)
@@ -102,6 +127,8 @@ class HttpEditor(InheritsSettings):
         if "instruction" not in places_used:
             raise EvenEditError("the request has no placeholder {instruction}")
         self.seed_sent = "seed" in places_used
+        self.repeatable = "submission" in places_used | used(self.headers)
+        """Whether the service gets an id of each submission, by which it knows one that is sent again."""
         self.provider = Provider(
             self.connect, model=model or urlsplit(url).netloc, key_env=api_key_env or None, attempts=attempts
         )
@@ -125,30 +152,69 @@ class HttpEditor(InheritsSettings):
         sent = {"url": self.url, "model": self.model, "seed_sent": self.seed_sent}
         return {**sent, "workflow": digest(self._workflow)} if self._workflow else sent
 
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """Return the edited picture, or the service's refusal with its reason."""
+    def edit(
+        self, images: Sequence[Image], instruction: str, seed: int, submission: Submission | None = None
+    ) -> Output:
+        """Return the edited picture, the service's refusal with its reason, or its words."""
         if len(images) > self.max_images:
             raise EvenEditError(f"this service takes {self.max_images} image(s), but the request has {len(images)}")
         pictures = [to_png(image) for image in images]
+        job = submission or Submission()
         try:
-            return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed))
+            return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed, job))
         except DeclinedError as declined:
             return Refusal(str(declined))
+        except JobLostError:
+            job.end(SubmissionState.LOST)
+            raise
+        except PendingError:
+            if job.is_old:
+                job.end(SubmissionState.LOST)
+            raise
 
     # -- one edit ------------------------------------------------------------------------------------------
 
-    def _edit(self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Image | Refusal:
+    def _edit(
+        self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int, job: Submission
+    ) -> Output:
+        """Submit the edit unless that is done, and return its result."""
         until = time.monotonic() + self.timeout
-        names = [self._uploaded(client, picture) for picture in pictures] if self.upload else []
+        uploaded = self.upload if job.answer is None else {}
+        names = [self._uploaded(client, picture) for picture in pictures] if uploaded else []
         values = places(pictures, instruction, seed, names, model=self.model)
+        if job.answer is None:
+            job.accept(self._submitted(client, values, pictures, job))
+        answer = job.answer
+        try:
+            answer = self._waited(client, answer, values, until) if self.poll else answer
+            for flag in self.refusal.get("flags", ()):
+                if at(answer, flag):
+                    return Refusal(f"{flag} is {json.dumps(at(answer, flag))}")
+            return self._picture(client, answer, values)
+        except JobFailedError:
+            job.end(SubmissionState.FAILED)
+            raise
+
+    def _submitted(
+        self, client: httpx.Client, values: dict[str, Any], pictures: Sequence[bytes], job: Submission
+    ) -> Any:
+        """Send the request and return the answer; record what is known of it otherwise."""
         values["workflow"] = filled(self._workflow, values) if self._workflow else LEFT_OUT
-        answer = self._read(self._sent(client, values, pictures))
-        if self.poll:
-            answer = self._waited(client, answer, values, until)
-        for flag in self.refusal.get("flags", ()):
-            if at(answer, flag):
-                return Refusal(f"{flag} is {json.dumps(at(answer, flag))}")
-        return self._picture(client, answer, values)
+        values["submission"] = job.begin(repeatable=self.repeatable)
+        try:
+            return self._read(self._sent(client, values, pictures))
+        except HttpError as error:
+            if error.status_code not in UNANSWERED:
+                job.end(SubmissionState.REJECTED)
+            if error.status_code in OF_THE_REQUEST:
+                said = error.body.get("message") or error.response.text[:300]
+                raise Failed(Failure.REJECTED, f"the service did not take the request ({error}: {said})") from None
+            raise
+        except NEVER_SENT:
+            job.end(SubmissionState.REJECTED)
+            raise
+        except httpx.TimeoutException:
+            raise PendingError(Failure.TIMEOUT, "the service did not answer in time") from None
 
     def _uploaded(self, client: httpx.Client, picture: bytes) -> str:
         answer = self._read(self._posted(client, str(self.upload["url"]), self.upload.get("form", {}), [picture], {}))
@@ -160,7 +226,8 @@ class HttpEditor(InheritsSettings):
     def _sent(self, client: httpx.Client, values: Mapping[str, Any], pictures: Sequence[bytes]) -> httpx.Response:
         if self.form:
             return self._posted(client, self.url, self.form, pictures, values)
-        return self._ask(client, "POST", str(filled(self.url, values)), json=filled(self.body, values))
+        url, body = str(filled(self.url, values)), filled(self.body, values)
+        return self._ask(client, "POST", url, submission=values["submission"], json=body)
 
     def _posted(
         self,
@@ -186,7 +253,8 @@ class HttpEditor(InheritsSettings):
                         (f"image{number}-{digest(pictures[number - 1].hex())}.png", pictures[number - 1], "image/png"),
                     )
                 )
-        return self._ask(client, "POST", str(filled(url, values)), files=files)
+        submission = values.get("submission", "")
+        return self._ask(client, "POST", str(filled(url, values)), submission=submission, files=files)
 
     def _waited(self, client: httpx.Client, job: Any, values: Mapping[str, Any], until: float) -> Any:
         """Return the job's last answer; raise if it failed, was refused or takes too long."""
@@ -195,7 +263,7 @@ class HttpEditor(InheritsSettings):
         stated = str(self.poll.get("url", ""))
         url = str(filled(stated, known)) if "{" in stated else str(at(job, stated) or "")
         if not url.startswith("http"):
-            raise Failed(Failure.SERVER, f"the answer has no job to poll: {_short(job)}")
+            raise JobFailedError(Failure.REJECTED, f"the answer has no job to poll: {_short(job)}")
         for _ in range(WHILE_WAITING):
             answer = self._poll(client, url, until)
             status = at(answer, str(self.poll.get("status", "status")))
@@ -204,29 +272,35 @@ class HttpEditor(InheritsSettings):
                 raise DeclinedError(join_messages(str(status), reason))
             if status in self.poll.get("done", ()):
                 where = self.poll.get("result")
-                return (
-                    self._read(self._ask(client, "GET", str(at(answer, where) or at(job, where)))) if where else answer
-                )
+                if not where:
+                    return answer
+                with _of_one_job(PASSING - {500}):
+                    return self._read(self._ask(client, "GET", str(at(answer, where) or at(job, where))))
             if status in self.poll.get("failed", ()):
                 self._decline_by_words(join_messages(str(status), reason))
-                raise Failed(Failure.SERVER, f"the job ended with {join_messages(str(status), reason)}")
+                raise JobFailedError(Failure.SERVER, f"the job ended with {join_messages(str(status), reason)}")
             if time.monotonic() > until:
-                raise Failed(Failure.TIMEOUT, f"the job is not done within {self.timeout:g} s (last status: {status})")
+                break
             self.pause(float(self.poll.get("every", 1.0)))
-        raise Failed(Failure.TIMEOUT, "the job is never done")
+        raise PendingError(
+            Failure.TIMEOUT,
+            f"the job is not done within {self.timeout:g} s (last status: {status}); the next run looks again",
+        )
 
     def _poll(self, client: httpx.Client, url: str, until: float) -> Any:
-        """Return the state of a job; retry failed polls, because a new request would be charged again."""
+        """Return the state of a job; look again where the answer is none."""
         while True:
             try:
-                return self._read(self._ask(client, "GET", url))
-            except (HttpError, httpx.TransportError) as error:
-                status = getattr(error, "status_code", 500)
-                if (status < 500 and status != 429) or time.monotonic() > until:
+                with _of_one_job(PASSING):
+                    return self._read(self._ask(client, "GET", url))
+            except (HttpError, httpx.TransportError, Failed) as error:
+                if isinstance(error, JobLostError):
                     raise
+                if time.monotonic() > until:
+                    raise PendingError(Failure.TIMEOUT, f"the job could not be looked at: {error!r}") from None
             self.pause(float(self.poll.get("every", 1.0)))
 
-    def _picture(self, client: httpx.Client, answer: Any, values: Mapping[str, Any]) -> Image:
+    def _picture(self, client: httpx.Client, answer: Any, values: Mapping[str, Any]) -> Image | NoImage:
         if isinstance(answer, bytes):
             return to_image(answer)
         if "{" in self.picture:  # a URL made of what stands in the answer
@@ -235,31 +309,37 @@ class HttpEditor(InheritsSettings):
             place = at(answer, self.picture)
         if isinstance(place, list) and place:
             place = place[0]
+        words = at(answer, self.text) if self.text else None
+        if not place and isinstance(words, str) and words.strip():
+            return NoImage(words.strip())
         if not isinstance(place, str) or not place:
-            raise Failed(Failure.BAD_IMAGE, f"no picture at '{self.picture}' in the answer: {_short(answer)}")
+            raise JobFailedError(Failure.BAD_IMAGE, f"no picture at '{self.picture}' in the answer: {_short(answer)}")
         if place.startswith("data:"):
             return to_image(place.partition(",")[2])
-        if place.startswith("http"):
-            response = client.get(place, follow_redirects=True)  # without the key: it is another machine's
-            if response.status_code >= 400:
-                raise HttpError(response)
-            return to_image(response.content)
-        return to_image(place)
+        if not place.startswith("http"):
+            return to_image(place)
+        return try_again(
+            lambda: _downloaded(client, place),
+            attempts=self.provider.attempts,
+            helps=lambda error: isinstance(error, Failed) and error.failure is Failure.BAD_IMAGE,
+            wait=lambda *_: float(self.poll.get("every", 1.0)),
+            sleep=self.pause,
+        )
 
     # -- requests ------------------------------------------------------------------------------------------
 
-    def _ask(self, client: httpx.Client, method: str, url: str, **content: Any) -> httpx.Response:
-        response = client.request(method, url, headers=self._headers(url), **content)
+    def _ask(self, client: httpx.Client, method: str, url: str, submission: str = "", **content: Any) -> httpx.Response:
+        response = client.request(method, url, headers=self._headers(url, submission), **content)
         if response.status_code >= 400:
             self._decline_by_words(response.text)
             raise HttpError(response)
         return response
 
-    def _headers(self, url: str) -> dict[str, str]:
+    def _headers(self, url: str, submission: str = "") -> dict[str, str]:
         """Return the headers, with the secret only for requests to the service itself."""
         is_service = _domain(url) == _domain(self.url)
         return {
-            name: str(value).replace("{key}", self._key)
+            name: str(value).replace("{key}", self._key).replace("{submission}", submission)
             for name, value in self.headers.items()
             if is_service or "{key}" not in str(value)
         }
@@ -288,6 +368,29 @@ class HttpEditor(InheritsSettings):
             return json.loads(Path(self.path).read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise EvenEditError(f"the workflow {self.path} cannot be read: {error}") from None
+
+
+@contextmanager
+def _of_one_job(passing: Container[int]) -> Iterator[None]:
+    """Turn error statuses of a job that was submitted into failures of its edit: they do not stop the editor."""
+    try:
+        yield
+    except HttpError as error:
+        if error.status_code == 401:
+            raise Failed(Failure.SERVER, "the service does not accept the key any more (401)") from None
+        if error.status_code in passing:
+            raise
+        said = error.body.get("message") or error.response.text[:300]
+        raise JobLostError(Failure.SERVER, f"the service has no result of this job ({error}: {said})") from None
+
+
+def _downloaded(client: httpx.Client, url: str) -> Image:
+    """Fetch a picture, without the key: the address is another machine's."""
+    with _of_one_job(PASSING):
+        response = client.get(url, follow_redirects=True)
+        if response.status_code >= 400:
+            raise HttpError(response)
+    return to_image(response.content)
 
 
 def _known(name: str, values: dict[str, Any], allowed: set[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from evenedit.core import settings
 from evenedit.editors.api.http import HttpEditor
 
-ENTRY_KEYS = ("url", "headers", "body", "upload", "picture", "poll", "refusal", "max_images")
+ENTRY_KEYS = ("url", "headers", "body", "upload", "picture", "text", "poll", "refusal", "max_images")
 """What an entry says, and a study file need not."""
 
 

@@ -10,10 +10,11 @@ from functools import cache, cached_property
 from evenedit.core.records import ConditionKind, Estimate, Prompt, language_of
 from evenedit.protocol import Factor, Rate, Rubric
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import load_prompts
 from evenedit.protocol.rubric import MEASURED, outcome_rates, readings
 from evenedit.results.judge_checks import COMPARED
-from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
+from evenedit.results.results import Contrast, GapTest, MitigationEffect, ReadingWords, Results
 from evenedit.results.words import factor_noun as factor_noun
 from evenedit.results.words import group_name as group_name
 from evenedit.results.words import listed as listed
@@ -112,10 +113,11 @@ def evidence_of(test: GapTest) -> Label:
 class Names:
     """The words for codes: of the protocol, and of the questions and rates of a rubric."""
 
-    def __init__(self, rubric: Rubric) -> None:
+    def __init__(self, rubric: Rubric, titles: Mapping[str, str] | None = None) -> None:
+        """Begin with the words of a rubric; `titles` name readings of instruments."""
         codes = (*rubric.columns, *rubric.rates, *outcome_rates(), *readings())
         codes = (*(spec.id for spec in rubric.specs), *codes, *(MEASURED + rate for rate in rubric.rates))
-        self._words = {**{code: rubric.title(code) for code in codes}, **NAMES}
+        self._words = {**(titles or {}), **{code: rubric.title(code) for code in codes}, **NAMES}
 
     def __call__(self, code: str | None) -> str:
         """Return the words for a code; any other text is returned as it is, None means all editors."""
@@ -137,7 +139,7 @@ class Index:
     def __init__(self, results: Results) -> None:
         self.results = results
         self.rubric = results.asked
-        self.name = Names(self.rubric)
+        self.name = Names(self.rubric, {name: words.title for name, words in self.readings.items()})
         self._estimates = {_key(e.measure, e.experiment, e.condition, e.editor, e.group): e for e in results.estimates}
         self._contrasts = {_key(c.measure, c.experiment, c.condition, c.editor, c.group): c for c in results.contrasts}
 
@@ -300,7 +302,12 @@ class Index:
         answers = [c.scored for c in self.results.coverage if c.rater in self.judges]
         if answers:
             return any(answers)
-        return any(e.n for e in self.results.estimates if Measure(e.measure).name != "refused")
+        return any(e.n for e in self.results.estimates if Measure(e.measure).name not in OUTCOME_RATES)
+
+    @cached_property
+    def readings(self) -> dict[str, ReadingWords]:
+        """The words for what instruments read, by name."""
+        return {words.name: words for m in self.results.measured for words in m.readings}
 
     @cached_property
     def instruments(self) -> dict[str, Index]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.questions import Rate
 from evenedit.protocol.rubric import MEASURED
 from evenedit.report.render.index import Index
@@ -35,7 +36,6 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "status_male": ("status_role", "1"),
     "status_female": ("status_role", "2"),
     "status_unclear": ("status_role", "3"),
-    "refused": ("outcome", "refused"),
 }
 """Rates of one answer: the field and the value that are counted."""
 COUNTED = (MeasureKind.RATE, MeasureKind.GAP, MeasureKind.TREND, MeasureKind.CONTRAST)
@@ -145,6 +145,8 @@ class CaseLinks:
             return []
         if measure.name in ANSWERS:
             return [ANSWERS[measure.name]]
+        if measure.name in OUTCOME_RATES:
+            return [("outcome", outcome.value) for outcome in sorted(OUTCOME_RATES[measure.name])]
         if measure.name in self._index.rates:
             return self._scores(self._index.rates[measure.name])
         rater = s.rater or self._measuring.get(measure.name)

@@ -35,16 +35,18 @@ def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
     return sorted(measures, key=lambda f: order.index(f[2].name) if f[2].name in order else len(order))
 
 
-def _number(e: Estimate | None, measure: Measure, rater: str) -> Number:
-    return Number.of(e, _unit(measure), rater)
+def _number(index: Index, e: Estimate | None, measure: Measure, rater: str) -> Number:
+    return Number.of(e, _unit(index, measure), rater)
 
 
-def _unit(measure: Measure) -> Unit:
-    """Return the unit of a reading; of one that is not known, a number with its sign."""
+def _unit(index: Index, measure: Measure) -> Unit:
+    """Return the unit of a reading; rates are shares."""
     if measure.kind == MeasureKind.RATE:
         return "share"
-    known = known_readings().get(measure.name)
-    return known.unit if known else "change"
+    if measure.name in known_readings():
+        return known_readings()[measure.name].unit
+    words = index.readings.get(measure.name)
+    return "change" if words is not None and words.unit != "share" else "share"
 
 
 def measured(index: Index) -> Table | None:
@@ -83,7 +85,8 @@ def _by(
     for editor in index.lines("diagnosis"):
         for group in groups:
             numbers = [
-                _number(readings.find(measure, editor, group), measure, rater) for rater, readings, measure in measures
+                _number(index, readings.find(measure, editor, group), measure, rater)
+                for rater, readings, measure in measures
             ]
             if any(x.n for x in numbers):
                 counts = [Range(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
@@ -115,14 +118,14 @@ def measured_mitigation(index: Index) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for rater, readings, measure in _measures(index):
         reading = measure.name
-        unit: Unit = "change" if _unit(measure) == "change" else "points"
+        unit: Unit = "change" if _unit(index, measure) == "change" else "points"
         for editor in readings.lines("mitigation"):
             for group in (index.main_group(code) for code in ("", *codes)):
                 at = partial(readings.find, editor=editor, group=group, experiment="mitigation")
                 changes = [Number.of(at(Measure.delta(reading), condition=arm), unit, rater) for arm in arms]
                 if any(change.n for change in changes):
                     every = (ConditionKind.BASELINE, *arms)
-                    levels = [_number(at(measure, condition=arm), measure, rater) for arm in every]
+                    levels = [_number(index, at(measure, condition=arm), measure, rater) for arm in every]
                     counts = (changes[0].n, changes[0].missing)
                     where = (editor or POOLED, rater, reading, index.group_label(group))
                     rows.append((*where, *levels, *changes, *counts))
@@ -231,7 +234,7 @@ def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[Mea
     """Yield each instrument with its measurements over everybody."""
     for rater, readings in index.instruments.items():
         numbers = [
-            (measure, _number(readings.find(measure, editor), measure, rater))
+            (measure, _number(index, readings.find(measure, editor), measure, rater))
             for r, _, measure in _measures(index)
             if r == rater
         ]

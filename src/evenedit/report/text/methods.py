@@ -11,7 +11,7 @@ from evenedit.report.render.index import Index, listed
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
-from evenedit.results.words import count
+from evenedit.results.words import UNEDITED, count
 
 MOST_LEVELS = 8
 """Up to so many labels of a factor are named with their portraits; of more, the fewest and the most are told."""
@@ -53,7 +53,7 @@ def _sample(index: Index) -> Iterator[str]:
         who = f"{count(len(editors), 'editor')} ({', '.join(editors)}) " if editors else ""
         verb = ("was asked for " if len(editors) == 1 else "were asked for ") if editors else ""
         edits = f"{count(counts['edits'], 'edit')}{'' if editors else ' edits for'}"
-        words = {"edited": "came back", "refused": "refused", "failed": "failed"}
+        words = {"edited": "came back", **UNEDITED}
         ended = ", ".join(f"{counts[outcome]:,} {how}" for outcome, how in words.items() if outcome in counts)
         yield f"{who}{verb}{edits}{f': {ended}' if ended else ''}."
 

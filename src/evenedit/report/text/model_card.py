@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.report.render.index import Index, level_name, listed
 from evenedit.report.render.table import Number, format_number, short_list
 from evenedit.report.tables.instruments import readings_of
@@ -48,7 +49,7 @@ def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
     for rate in index.rubric.card_rates:
         e = index.find(Measure.rate(rate), editor)
         if e is not None and e.value is not None:
-            by = "the editor" if rate == "refused" else "judges"
+            by = "the editor" if rate in OUTCOME_RATES else "judges"
             yield _row(index.name(rate), by, Number.of(e, "share"))
     for rater, readings in readings_of(index, editor):
         for measure, number in readings:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.questions import ReadingWords
-from evenedit.protocol.rubric import readings
+from evenedit.protocol.outcomes import OUTCOME_RATES
+from evenedit.protocol.rubric import MEASURED, outcome_rates, readings
 from evenedit.report.figures.specification_curve import clearest, sentence
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name
 from evenedit.report.render.index import ALPHA, Index, factor_noun, interval_excludes, listed
@@ -17,7 +17,7 @@ from evenedit.report.render.table import Number, Range, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, has_people
 from evenedit.report.tables.instruments import readings_of
 from evenedit.results.results import Coverage, Results
-from evenedit.results.words import count, points
+from evenedit.results.words import UNEDITED, count, points
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -25,7 +25,6 @@ WHOLE_AUDIT = "The audit as a whole"
 
 MOST_RATES = 4
 """Rates in one sentence."""
-REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def _overall(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if "edits" in counts:
         text = f"{count(counts['edits'], 'edit')} {'was' if counts['edits'] == 1 else 'were'} asked for"
-        ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
+        ends = [f"{counts[k]:,} {how}" for k, how in UNEDITED.items() if counts.get(k)]
         text += f", of which {listed(ends)}." if ends else "; none was refused and none failed."
         if counts.get("needs_review"):
             unsure = count(counts["needs_review"], "diagnosis edit")
@@ -201,26 +200,26 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
             yield Sentence(
                 f"Of {n.formatted} edits with a score ({missing.formatted} without), {shares}.", "observed", editor
             )
-    refused = index.find(Measure.rate(REFUSED), editor)
-    if refused is not None and refused.value:
-        yield Sentence(f"{_ci(refused)} of {refused.n:,} requests {rubric.phrase(REFUSED)}.", "observed", editor)
+    for rate in OUTCOME_RATES:
+        e = index.find(Measure.rate(rate), editor)
+        if e is not None and e.value:
+            yield Sentence(f"{_ci(e)} of {e.n:,} requests {rubric.phrase(rate)}.", "observed", editor)
 
 
 def _measured(index: Index, editor: str) -> Iterator[Sentence]:
     """Sentences on the measurements of each instrument, over everybody, by prompt and by group."""
-    known = readings()
     for rater, measured in readings_of(index, editor):
         n = Range(tuple(x.n for _, x in measured if x.n is not None))
         missing = Range(tuple(x.missing for _, x in measured if x.missing is not None))
         rates = [
-            f"{x.formatted} {x.interval} {index.rubric.phrase(m.name)}".replace("  ", " ")
+            f"{x.formatted} {x.interval} {words}".replace("  ", " ")
             for m, x in measured
-            if m.kind == MeasureKind.RATE and index.name(m.name) != m.name
+            if m.kind == MeasureKind.RATE and (words := _phrase(index, m.name))
         ]
         means = [
             f"{words} {x.formatted} {x.interval}".rstrip()
             for m, x in measured
-            if m.kind == MeasureKind.MEAN and (words := _mean_of(index, known, m.name))
+            if m.kind == MeasureKind.MEAN and (words := _mean_words(index, m.name))
         ]
         values = "; ".join(listed(parts) for parts in (rates, means) if parts)
         text = f"Measured ({rater}), {n.formatted} edits ({missing.formatted} without a measurement): {values}."
@@ -228,9 +227,19 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
         yield from _by_prompt(index.instruments[rater], rater, editor, measured)
 
 
-def _mean_of(index: Index, known: Mapping[str, ReadingWords], name: str) -> str:
-    """Return the words before a reading's mean; empty for one that is not printed by itself."""
-    return known[name].phrase if name in known else f"on average {index.name(name)} is"
+def _phrase(index: Index, rate: str) -> str:
+    """Return what the edits have in common that an instrument counts; empty where only tables have it."""
+    own = index.readings[rate].phrase if rate in index.readings else ""
+    is_known = rate.removeprefix(MEASURED) in index.rubric.rates or rate in outcome_rates()
+    return own or (index.rubric.phrase(rate) if is_known else "")
+
+
+def _mean_words(index: Index, name: str) -> str:
+    """Return the words before the mean of a reading; empty where only tables have it."""
+    if name in readings():
+        return readings()[name].phrase
+    words = index.readings.get(name)
+    return "" if words is None else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
 
 
 def _by_prompt(

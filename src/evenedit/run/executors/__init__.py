@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, LoadError
 from evenedit.core.python_objects import KIND
 from evenedit.core.records import Edit
+from evenedit.core.submissions import Submission
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.run.executors.pool import Limits, WorkerPool, run_tasks
 from evenedit.run.executors.processes import Processes, visible_gpus
@@ -47,10 +48,13 @@ def edit(
     queue: EditQueue,
     pool: Processes | None = None,
     python_editor: PythonEditorAdapter | None = None,
+    submission: Callable[[str], Submission] | None = None,
 ) -> Iterator[list[Edit]]:
-    """Make the edits with the study's executor, those of a Python object in this process; yield finished edits.
+    """Make the edits with the study's executor; yield finished edits.
 
-    Processes of `staff` are taken where no GPU is needed, and are left for the next editor.
+    Those of a Python object and of a service are made in this process, whatever the executor: a service needs no GPU,
+    and what is sent to it is recorded in the database (`submission`). The processes of `pool` are taken where no GPU is
+    needed, and are left for the next editor.
     """
     remote = python_editor is None and plugins.is_remote("editors", setup.editor)
     limits = limits_of(section, remote=remote)
@@ -58,6 +62,8 @@ def edit(
         return _in_threads(
             Worker(setup, python_editor), queue, python_editor.threads if python_editor else 1, limits, stops=True
         )
+    if remote:
+        return _in_threads(Worker(setup, submission=submission), queue, section.calls or MOST_CALLS, limits)
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors
 
@@ -65,8 +71,8 @@ def edit(
         size = section.processes or section.workers
         return _then_shutdown(actors, run_tasks(actors, queue, size, section.retries, limits))
     gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
-    if remote or not (section.processes or gpus or runs_in_processes("editors", setup.editor)):
-        return _in_threads(Worker(setup), queue, section.calls or MOST_CALLS if remote else section.workers, limits)
+    if not (section.processes or gpus or runs_in_processes("editors", setup.editor)):
+        return _in_threads(Worker(setup), queue, section.workers, limits)
     processes = section.processes or len(gpus) or 1
     if pool is not None and not plugins.needs_gpu(setup.editor):
         pool.setup = setup

@@ -33,7 +33,7 @@ class EditQueue:
         self,
         tasks: Iterable[EditTask],
         streak: FailureStreak | None = None,
-        begin: Callable[[], bool] = lambda: True,
+        begin: Callable[[EditTask], bool] = lambda _task: True,
         claim: Callable[[EditTask], Claim] = lambda _task: Claim.THIS_RUN,
         settle: Callable[[Edit], None] = lambda _edit: None,
         batch: int = 1,
@@ -45,7 +45,7 @@ class EditQueue:
         self.streak = streak or FailureStreak("editor", 0)
         self._lots = [deque(tasks)]
         self._begin = begin
-        """Whether one more edit may begin; asked right before."""
+        """Whether an edit may begin; asked right before."""
         self._claim = claim
         """Whose an edit is; asked before it begins."""
         self.held: list[EditTask] = []
@@ -99,7 +99,7 @@ class EditQueue:
 
     def _may_begin(self, task: EditTask) -> bool:
         claim = self._claim(task)
-        if claim is Claim.THIS_RUN and not self._begin():
+        if claim is Claim.THIS_RUN and not self._begin(task):
             self._lots = [deque()]
             return False
         if claim is Claim.HELD:

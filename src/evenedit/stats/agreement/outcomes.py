@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import ConditionKind, Experiment, Outcome
+from evenedit.core.records import Outcome
 from evenedit.protocol import Rate, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import Scores
+from evenedit.stats.engine.panel import of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 Codes = NDArray[np.float64]
@@ -73,9 +74,7 @@ def counted_shifts(rules: AnalysisRules, rubric: Rubric) -> Iterator[CountedOutc
 
 def diagnosis_rows(scores: Scores) -> NDArray[np.intp]:
     """Return the edited pictures of the diagnosis baseline."""
-    edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    return np.flatnonzero((chosen & (edits["outcome"] == Outcome.EDITED)).to_numpy())
+    return np.flatnonzero(of_diagnosis(scores.edits) & (scores.edits["outcome"] == Outcome.EDITED).to_numpy())
 
 
 def counted_outcomes(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import PerJudgeEstimate
@@ -20,8 +21,8 @@ from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.rules import AnalysisRules
 
 HEADLINE = ("rate.", "gap.", "delta.")
-REFUSED = (Measure.rate("refused"), Measure.gap("refused"))
-"""The editor's refusals: no judge has a say in them."""
+OF_OUTCOMES = frozenset(kind(rate) for rate in OUTCOME_RATES for kind in (Measure.rate, Measure.gap))
+"""What the editor answered: no judge has a say in it."""
 
 
 def per_judge_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeEstimate]:
@@ -33,7 +34,7 @@ def per_judge_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[Pe
         empty = RatingTable(table.edits, rater, (Kind.VLM,), values, status)
         subset = replace(empty, factors=table.factors, rubric=table.rubric, asks=table.asks)
         for estimate in _headline(subset, rules):
-            if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
+            if estimate.measure.startswith(HEADLINE) and estimate.measure not in OF_OUTCOMES:
                 yield PerJudgeEstimate(table.raters[at], estimate)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenedit.core.records import Experiment, Outcome
+from evenedit.core.records import WITHOUT_PICTURE, Experiment, Outcome
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import (
@@ -16,7 +17,7 @@ from evenedit.stats.engine.measures import (
     add_shift_measure,
     outcome_is,
 )
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -28,8 +29,7 @@ def diagnosis_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> l
 
 
 def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str) -> Panel:
-    chosen = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == condition)
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     rubric = scores.table.rubric
     valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in rubric.columns}
@@ -47,10 +47,9 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
                 value = scores.values[rows, at].astype(np.int64)
                 add_one_sided_shifts(ledger, column, value, applies[:, at], unasked, rules.rates, rubric)
     outcome = edits["outcome"].to_numpy(dtype=str)
-    ledger.add(
-        RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),
-        outcome_is(outcome, Outcome.REFUSED),
-        outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
-        np.ones(len(rows), dtype=np.int64),
-    )
+    answered, requested = outcome_is(outcome, Outcome.EDITED, *WITHOUT_PICTURE), np.ones(len(rows), dtype=np.int64)
+    for rate, counted in OUTCOME_RATES.items():
+        if rate == "refused" or (outcome == Outcome.NO_IMAGE).any():
+            measure = RatioMeasure(Measure.rate(rate), rate, "answered", "requested")
+            ledger.add(measure, outcome_is(outcome, *counted), answered, requested)
     return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)

@@ -173,7 +173,7 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
 def _test_method(tests: GroupTests) -> str:
     """Return how the groups were tested."""
     if tests.smallest_p is None:
-        return "none: nothing varies"
+        return "none: nothing varies" if tests.t[0] is None else "none: too few faces"
     separated = all(t is None for t in tests.t)
     return "exact permutation of faces" if separated else "analysis of means, pooled variance"
 

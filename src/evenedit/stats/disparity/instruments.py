@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Status
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable, Reading
-from evenedit.results.results import InstrumentResults, MissingReason
+from evenedit.results.results import InstrumentResults, MissingReason, ReadingWords
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 
@@ -33,8 +33,7 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
 
     Beside it stands what the findings are made from.
     """
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == ConditionKind.BASELINE)
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(of_diagnosis(table.edits))
     for rater in table.of_kind(Kind.INSTRUMENT):
         name = table.raters[rater]
         readings = [r for r in table.readings if r.rater == name]
@@ -56,6 +55,7 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
             contrasts=tuple(contrasts(crossed, rules)),
             missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
+            readings=tuple(ReadingWords(Measure(r.measure).name, r.title, r.unit, r.phrase) for r in readings),
         )
         yield results, PanelTests(name, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules)))
 
@@ -142,12 +142,10 @@ def instrument_panel(
         parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
-        ledger.add(
-            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}", unit=parts, bounds=BOUNDS.get(key)),
-            total,
-            is_read.astype(np.int64),
-            applicable,
-        )
+        bounds = (0.0, 1.0) if reading.unit == "share" else BOUNDS.get(key)
+        columns = f"sum.{key}", f"n.{key}", f"asked.{key}"
+        measure = RatioMeasure(Measure(key), *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
+        ledger.add(measure, total, is_read.astype(np.int64), applicable)
     if not ledger.measures:
         return None
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,13 +16,14 @@ from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
+from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ALPHA
 from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import Answers, MeasureTable, add_score_measures, answers
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
 
@@ -31,6 +32,8 @@ HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_s
 NEITHER_IS_BETTER = frozenset(Measure.mean(question) for question in ("skin_tone", "age_drift", "aging_accuracy"))
 """Means of two-sided axes: further from 3 in either direction is a change."""
 Change = Literal["regression", "improvement", "unclear"]
+Corrections = Mapping[tuple[object, ...], PredictionPowered]
+"""One editor's estimates with people's ratings, by measure and group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Difference:
     p_adjusted: float | None = None
     """Holm's adjustment within its family, times the number of families: everybody's measures and the gaps are one,
     the groups' measures another."""
+    judge_value: float | None = None
+    """The judges' own difference over the pairs, where the others are corrected by people's ratings; None elsewhere."""
 
     @property
     def change(self) -> Change:
@@ -90,19 +95,44 @@ def pair(
 
 def _keyed(scores: Scores, editor: str, condition: str) -> pd.DataFrame:
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == condition)
-    chosen &= edits["editor"] == editor
-    selected = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
+    chosen = of_diagnosis(edits, condition) & (edits["editor"] == editor).to_numpy()
+    selected = edits[chosen].assign(row=np.flatnonzero(chosen))
     rank = selected.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)
     return selected.assign(seed_rank=rank)[[*KEY, "row"]]
 
 
-def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
-    """Return the differences of all rates, means and gaps; regressions first, the largest first."""
+def differences(
+    pairs: Pairs, rules: AnalysisRules, people: tuple[Corrections, Corrections] = ({}, {})
+) -> list[Difference]:
+    """Return the differences of all rates, means and gaps; regressions first, the largest first.
+
+    `people` has each editor's estimates as corrected by people's ratings; where both have one, it stands first.
+    """
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    tested = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
+    judged = [*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)]
+    tested = adjusted([_corrected(d, people) for d in judged], rules.confidence)
     order = ("regression", "improvement", "unclear")
     return sorted(tested, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
+
+
+def corrections(powered: Iterable[PredictionPowered], editor: str) -> Corrections:
+    """Return what people's ratings make of an editor's diagnosis, where they rated enough."""
+    place = editor, Experiment.DIAGNOSIS.value, ConditionKind.BASELINE.value
+    return {
+        (p.measure, *p.group.items()): p
+        for p in powered
+        if p.enough and None not in (p.value, p.low, p.high) and (p.editor, p.experiment, p.condition) == place
+    }
+
+
+def _corrected(d: Difference, people: tuple[Corrections, Corrections]) -> Difference:
+    """Return the difference of both corrected estimates, which count as independent; the judges' where one has none."""
+    first, second = (of.get((d.measure, *d.group.items())) for of in people)
+    if first is None or second is None:
+        return d
+    (a, *ends), (b, *others) = ((float(x or 0.0) for x in (p.value, p.low, p.high)) for p in (first, second))
+    low, high = difference(b, a, ((others[0], others[1]), (ends[0], ends[1])), 0.0)
+    return replace(d, first=a, second=b, value=b - a, low=low, high=high, judge_value=d.value)
 
 
 def adjusted(several: Sequence[Difference], confidence: float) -> list[Difference]:

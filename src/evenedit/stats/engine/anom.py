@@ -9,7 +9,7 @@ is shrunken by empirical Bayes (Efron and Morris 1975), as highest minus lowest 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, lgamma
 
@@ -25,6 +25,8 @@ DRAWS = 20_000
 RARE = 200
 """A p-value that rests on fewer draws is Bonferroni's instead, which is larger and close to it."""
 SEED = 1983
+DOMINANT_FACE, SEVERAL_FACES = 0.4, 6
+"""A group of so many faces of which one holds more than this share of its events is not found to have more of them."""
 FEWEST_FACES = 3
 """A group of fewer faces is not tested: its faces cannot be told from its label."""
 
@@ -39,7 +41,8 @@ class GroupTests:
     deviations: tuple[float, ...]
     """Each group minus the unweighted mean of all groups; of two groups, minus the other group."""
     p: tuple[float | None, ...]
-    """By group, adjusted for all groups; None where nothing varies or the group has too few faces."""
+    """By group, adjusted for all groups; None where nothing varies or the group has too few faces, 1 where one face
+    carries a group that has more events than others."""
     intervals: tuple[tuple[float, float] | None, ...]
     """Simultaneous intervals of the deviations."""
     t: tuple[float | None, ...]
@@ -78,7 +81,7 @@ def group_tests(
     sums = [crossed.of({factor: level}) for level in levels]
     pooled = crossed.pooled((factor,))
     value, counts, faces = (np.stack([getattr(g, name) for g in sums]) for name in ("value", "count", "faces"))
-    face_variance = np.stack([g.over_faces for g in sums])
+    face_variance, top_face = (np.stack([getattr(g, name) for g in sums]) for name in ("over_faces", "top_face"))
     tests: dict[tuple[int, int], GroupTests] = {}
     for row, at in np.ndindex(*value.shape[1:]):
         present = np.flatnonzero(counts[:, row, at] > 0)
@@ -87,12 +90,22 @@ def group_tests(
         scale = np.ones(len(present)) if variance_ratio is None else variance_ratio[present, row, at]
         unit = _Unit(pooled, row, at)
         rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
-        tested = (faces[present, row, at] >= FEWEST_FACES) & ~np.isnan(face_variance[present, row, at])
         present_faces = faces[present, row, at]
+        tested = (present_faces >= FEWEST_FACES) & ~np.isnan(face_variance[present, row, at])
         tests[row, at] = _tests(
             tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence, values is None
         )
+        if crossed.panel.measures[at].is_share and values is None:
+            carried = (top_face[present, row, at] > DOMINANT_FACE) & (present_faces >= SEVERAL_FACES)
+            tests[row, at] = _without(tests[row, at], carried & (rates > rates.mean()))
     return tests
+
+
+def _without(tests: GroupTests, carried: NDArray[np.bool_]) -> GroupTests:
+    """Return the tests with p = 1 for groups whose events one face carries; of two groups, for both."""
+    whole = len(carried) == 2 and carried.any()
+    p = tuple(1.0 if one is not None and (whole or of) else one for one, of in zip(tests.p, carried, strict=True))
+    return replace(tests, p=p)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,8 @@ class GroupSums:
     """Variance of single face x prompt cells."""
     top_prompt: Values
     """The largest share of the total that one prompt holds."""
+    top_face: Values
+    """The same of one face."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,10 @@ class CrossedPanel:
         face_squares, prompt_squares = (by_face**2).sum(axis=0), (by_prompt**2).sum(axis=0)
         rest = squares - face_squares / np.maximum(prompts, 1) - prompt_squares / np.maximum(n, 1)
         cell_scale = np.where((n > 1) & (prompts > 1), n * prompts / np.maximum((n - 1) * (prompts - 1), 1), 0.0)
-        top = np.divide(prompt_total.max(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        top_prompt, top_face = (
+            np.divide(x.max(axis=0, initial=0.0), total, out=np.zeros_like(total), where=total > 0)
+            for x in (prompt_total, face_total)
+        )
         return GroupSums(
             value=value,
             total=total,
@@ -194,7 +199,8 @@ class CrossedPanel:
             by_prompt=by_prompt,
             has_prompt=has_prompt,
             over_cells=np.maximum(rest, 0.0) * cell_scale,
-            top_prompt=top,
+            top_prompt=top_prompt,
+            top_face=top_face,
         )
 
     def _face_influence(self, mask: NDArray[np.bool_], sums: GroupSums) -> Values:

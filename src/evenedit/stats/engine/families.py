@@ -16,9 +16,13 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def benjamini_hochberg(p: Sequence[float | None]) -> list[float | None]:
-    """Adjust one family by Benjamini and Hochberg's method (1995), which controls the false discovery rate."""
-    known = sorted((value, at) for at, value in enumerate(p) if value is not None)
+def benjamini_hochberg(p: Sequence[float | None], weights: Sequence[float] | None = None) -> list[float | None]:
+    """Adjust one family by Benjamini and Hochberg's method (1995), which controls the false discovery rate.
+
+    `weights` with a mean of 1 favour some tests (Genovese, Roeder and Wasserman 2006).
+    """
+    share = weights or [1.0] * len(p)
+    known = sorted((value / share[at], at) for at, value in enumerate(p) if value is not None)
     adjusted: list[float | None] = [None] * len(p)
     running = 1.0
     for rank in range(len(known), 0, -1):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.protocol.factors import crossings
 from evenedit.protocol.measures import Measure, MeasureKind
@@ -42,6 +43,8 @@ class RatioMeasure:
     """The smallest and the largest possible value, where the name does not tell."""
     signed: bool = False
     """Whether it is the difference of two sides."""
+    phrase: str = ""
+    """Of a rate that an instrument brings along: what the edits have in common that it counts."""
 
     def ratio(self, total: int, count: int) -> float | None:
         """Return the measure of these sums; None where nothing is counted."""
@@ -93,6 +96,11 @@ class Axes:
             pairs = [{one: a, other: b} for a in self.levels.get(one, ()) for b in self.levels.get(other, ())]
             result += [pair for pair in pairs if self.mask(pair).any()]
         return result
+
+
+def of_diagnosis(edits: pd.DataFrame, condition: str = ConditionKind.BASELINE) -> NDArray[np.bool_]:
+    """Return which edits are of the diagnosis under this condition."""
+    return ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == condition)).to_numpy(dtype=np.bool_)
 
 
 def by_face(edits: pd.DataFrame, factors: Sequence[Factor]) -> Axes:

@@ -48,6 +48,8 @@ class ShiftTest:
     """Of a two-sided shift: the share of answers above no change, and below."""
     these_prompts: bool = False
     """Whether the interval takes the prompts as fixed."""
+    phrase: str = ""
+    """What the edits have in common, where an instrument brings the rate along."""
     rubric: Rubric = field(default_factory=default_rubric, repr=False, compare=False)
 
     @property
@@ -82,7 +84,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
             continue
-        limit = _limit(measure.name, panel.experiment, rules, panel.rubric)
+        limit = _limit(measure, panel.experiment, rules, panel.rubric)
         if limit is None or measure.condition not in (None, panel.condition):
             continue
         if panel.condition == ConditionKind.FLOOR and measure.name.name in WANTED_OF_NOTHING:
@@ -125,19 +127,23 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 above=above,
                 below=below,
                 these_prompts=size is not None and size.these_prompts,
+                phrase=measure.phrase,
                 rubric=panel.rubric,
             )
 
 
-def _limit(measure: Measure, experiment: str, rules: AnalysisRules, rubric: Rubric) -> float | None:
+def _limit(counted: RatioMeasure, experiment: str, rules: AnalysisRules, rubric: Rubric) -> float | None:
     """Return the value that a measure is tested against; None where it is not tested over everybody."""
+    measure = counted.name
     name = measure.name.removeprefix("measured_")
     if experiment != Experiment.DIAGNOSIS:
         return EVEN if measure.kind == MeasureKind.RATE and name in AGAINST_EVEN else None
     if measure.kind == MeasureKind.SHIFT and name in rubric.two_sided:
         return 0.0
-    one_sided = measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in rubric.one_sided
-    return rubric.tolerance(name, rules.tolerance) if one_sided else None
+    one_sided = name in rubric.one_sided or counted.phrase
+    if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and one_sided:
+        return rubric.tolerance(name, rules.tolerance)
+    return None
 
 
 def shift_p(value: float, sure: Uncertainty, faces: int) -> float | None:

@@ -6,9 +6,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evenedit.core.hashing import digest
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind
+from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Estimate, Experiment, Kind
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
@@ -55,7 +56,6 @@ from evenedit.stats.robustness.null_pairs import FalseCalls, FalseDifference
 
 UNREAD = 0.20
 """An instrument that could not read more than this share of a group's edits shows at most something suggestive."""
-REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,12 @@ class FindingBuilder:
         self._judges = len([r for r in inputs.table.of_kind(Kind.VLM) if (inputs.table.values[r] > 0).any()])
         self._estimates = {_place(e): e for e in _all_estimates(self.parts)}
         shares = [(one, t) for one in inputs.evidence for t in one.shares]
-        self._shares = [(one, t) for one, t in shares if t.experiment == Experiment.DIAGNOSIS]
+        edits = inputs.table.edits
+        self._both = {e for e, rows in edits.groupby("editor") if set(WITHOUT_PICTURE) <= set(rows["outcome"])}
+        """Editors that both refused and answered in words: of all others, `no_picture` repeats one of the two."""
+        self._shares = [
+            (one, t) for one, t in shares if t.experiment == Experiment.DIAGNOSIS and self._is_new(t.measure, t.editor)
+        ]
         self._mitigation = MitigationFindings(
             self.rules,
             self.parts,
@@ -123,7 +128,7 @@ class FindingBuilder:
             self._gap_evidence(one, test)
             for one in inputs.evidence
             for test in one.gaps
-            if test.editor is not None and test.factor not in cannot
+            if test.editor is not None and test.factor not in cannot and self._is_new(test.measure, test.editor)
         ]
         assert len({g.key for g in self.gaps}) == len(self.gaps), "two gap tests have the same key"
         self._panels = {(one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence}
@@ -137,6 +142,9 @@ class FindingBuilder:
         self.directions = DirectionFindings(inputs.table.edits, inputs.seen, self.parts.directions, self.rules)
         family |= self.directions.tests
         self.adjusted: dict[Hashable, Adjusted] = adjust(family)
+
+    def _is_new(self, measure: str, editor: str) -> bool:
+        return Measure(measure).name != "no_picture" or editor in self._both
 
     # -- evidence -----------------------------------------------------------------------------------------------
 
@@ -152,7 +160,7 @@ class FindingBuilder:
 
     def _sight(self, rater: str, measure: Measure, editor: str, factor: str | None) -> Sight:
         """Return who saw an outcome without people, and the highest level that allows."""
-        if measure.name == REFUSED:
+        if measure.name in OUTCOME_RATES:
             return Sight("outcome", "clear")
         calls = self.inputs.false_calls.get(rater)
         if rater != ENSEMBLE:

@@ -44,6 +44,12 @@ class GapEvidence:
         return self.test.key(self.evidence.rater)
 
     @property
+    def phrase(self) -> str:
+        """What the edits have in common that the rate counts, where an instrument brings it along."""
+        measure = find_measure(self.evidence.panel, Measure(self.test.measure).to(MeasureKind.RATE))
+        return measure.phrase if measure is not None else ""
+
+    @property
     def p(self) -> float | None:
         """The p-value that decides: of people's ratings where there are enough, else of the raters'."""
         return self.test.p if self.people is None else self.people.tests.smallest_p

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Experiment, Outcome
+from evenedit.core.records import Experiment
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ENSEMBLE
 from evenedit.stats.disparity.mitigation import pairs
+from evenedit.stats.engine.measures import outcome_is
 from evenedit.stats.engine.rules import AnalysisRules
 
 MOST = 6
@@ -88,8 +90,8 @@ class CaseFinder:
         return tuple(by_face.values())
 
     def _judged(self, rate: str) -> Strength:
-        if rate == "refused":
-            return np.where(self._columns["outcome"] == Outcome.REFUSED, 1.0, np.nan)
+        if rate in OUTCOME_RATES:
+            return np.where(outcome_is(self._columns["outcome"], *OUTCOME_RATES[rate]), 1.0, np.nan)
         if rate in ("followed", "resisted"):
             verdict = self.scores.of("stereotype")
             return np.where(verdict == (1 if rate == "followed" else 2), 1.0, np.nan)

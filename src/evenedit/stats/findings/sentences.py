@@ -9,9 +9,11 @@ import numpy as np
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.results.finding import ENSEMBLE, Reliability
 from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
 from evenedit.results.words import (
+    NOUNS,
     between,
     count,
     factor_noun,
@@ -84,12 +86,13 @@ def one_sided_shift(
     """Describe a one-sided share, the study's tolerance and the share of false calls."""
     reach = f"{between(t.low, t.high, confidence)}; " if t.low is not None and t.high is not None else ""
     name = t.measure.name
+    what = count(t.n, "request" if name in OUTCOME_RATES else "edit")
     rated = f"{people.labelled:,} edits rated by people, corrected; " if people is not None else ""
     calls = f"; on unchanged portraits {percent(false_calls)}" if false_calls else ""
     return (
-        f"{percent(max(t.value, 0.0))} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_null_clause(t)} "
-        f"{t.rubric.phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; the study tolerates "
-        f"{percent(t.limit)})."
+        f"{percent(max(t.value, 0.0))} of {what}{_null_clause(t)} "
+        f"{t.phrase or t.rubric.phrase(name)} ({reach}{rated}{_spread(t)}{_missing(t, rater)}{calls}; "
+        f"the study tolerates {percent(t.limit)})."
     )
 
 
@@ -129,7 +132,7 @@ def subject(t: ShiftTest) -> str:
 
 def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confidence: float) -> str:
     """Describe the groups that differ, the surest first."""
-    phrase = g.evidence.panel.rubric.phrase(Measure(g.test.measure).name)
+    what = g.phrase or g.evidence.panel.rubric.phrase(Measure(g.test.measure).name)
     first = named[0]
     label = _label(factor, first.level)
     reach = (
@@ -141,13 +144,13 @@ def gap(g: GapEvidence, named: Sequence[GroupDifference], factor: Factor, confid
         other = next(x for x in g.groups if x.level != first.level)
         faces = f"{g.faces.get(first.level, 0):,} and {count(g.faces.get(other.level, 0), 'face')}"
         return (
-            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, "
+            f"{percent(_share(first.rate))} of edits of portraits labelled {label} {what}, "
             f"{percent(_share(other.rate))} of those labelled {_label(factor, other.level)} "
             f"(difference {points(first.value)}{reach}; {faces}{rated}){scope}."
         )
     average = sum(x.rate for x in g.groups) / len(g.groups)
     text = (
-        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {phrase}, against "
+        f"{percent(_share(first.rate))} of edits of portraits labelled {label} {what}, against "
         f"{percent(_share(average))} on average over all {factor_noun(factor)} labels (difference "
         f"{points(first.value)}{reach}; {count(g.faces.get(first.level, 0), 'face')}{rated}){scope}."
     )
@@ -314,7 +317,7 @@ def _spread(t: ShiftTest) -> str:
 
 def _missing(t: ShiftTest, rater: str) -> str:
     """Return the number of edits without a score; failed requests have a separate finding."""
-    if not t.missing or t.measure.name == "refused":
+    if not t.missing or t.measure.name in OUTCOME_RATES:
         return ""
     return f"; {t.missing:,} without a {'score' if rater == ENSEMBLE else 'measurement'}"
 
@@ -325,7 +328,7 @@ def _label(factor: Factor, code: str) -> str:
 
 def _plain(rate: str) -> str:
     """Return the name of a rate in words, without "measured"."""
-    return rate.removeprefix("measured_").replace("_", " ")
+    return NOUNS.get(rate) or rate.removeprefix("measured_").replace("_", " ")
 
 
 def _minus(value: float | None) -> float | None:

@@ -15,7 +15,7 @@ from evenedit.results.sensitivities import EditorNoise
 from evenedit.stats.disparity.instruments import instrument_panel
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.panel import Panel
+from evenedit.stats.engine.panel import Panel, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, find_measure
 
@@ -43,9 +43,7 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estim
 def measured_noise(table: RatingTable, rules: AnalysisRules, evidence: Iterable[PanelTests]) -> Iterator[EditorNoise]:
     """Yield the same for every shift measured by an instrument."""
     edits = table.edits
-    diagnosed = (edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
-    baseline = np.flatnonzero(diagnosed & (edits["condition"] == ConditionKind.BASELINE).to_numpy())
-    null = np.flatnonzero(diagnosed & (edits["condition"] == ConditionKind.FLOOR).to_numpy())
+    baseline, null = (np.flatnonzero(of_diagnosis(edits, c)) for c in (ConditionKind.BASELINE, ConditionKind.FLOOR))
     seed = edits["seed"].to_numpy()[baseline]
     for one in evidence:
         rater = table.raters.index(one.rater)
@@ -100,13 +98,8 @@ def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> li
     if question not in rubric:
         return []
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
-    at = rubric.at(question)
-    rows = (
-        chosen.to_numpy()
-        & (edits["editor"] == editor).to_numpy()
-        & ~scores.table.asked_for(rubric.spec_by_column[question].id)
-    )
+    at, unasked = rubric.at(question), ~scores.table.asked_for(rubric.spec_by_column[question].id)
+    rows = of_diagnosis(edits) & (edits["editor"] == editor).to_numpy() & unasked
     rows &= scores.values[:, at] > 0
     if name in rubric.two_sided:
         above, below = (rules.rates[side] for side in rubric.two_sided[name])

@@ -12,7 +12,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.results import GapTest, LeaveOneOut, SeedSpread
 from evenedit.stats.engine.measures import Answers
-from evenedit.stats.engine.panel import Panel
+from evenedit.stats.engine.panel import Panel, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import find_measure
 
@@ -92,7 +92,7 @@ def influential_faces(panel: Panel, test: GapTest, level: str) -> tuple[int, int
 def seed_variance(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
     """Yield, per rate of an editor with several seeds, its range over seeds and how often seeds disagree."""
     edits = scores.edits
-    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)).to_numpy()
+    chosen = of_diagnosis(edits)
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
         subset = edits.iloc[rows]

@@ -24,7 +24,7 @@ from evenedit.results.results import GapTest, Multiverse, Specification
 from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.measures import MeasureTable, answers
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.robustness.thresholds import thresholds
 
@@ -39,9 +39,7 @@ Place = tuple[str, str, str]
 def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest]) -> Iterator[Multiverse]:
     """Yield each relevant gap of each editor under every specification."""
     edits = table.edits
-    rows = np.flatnonzero(
-        ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)).to_numpy()
-    )
+    rows = np.flatnonzero(of_diagnosis(edits))
     chosen = [
         t
         for t in tests

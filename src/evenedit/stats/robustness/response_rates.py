@@ -17,7 +17,7 @@ from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Column, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Column, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -32,8 +32,7 @@ def coverage(table: RatingTable) -> Iterator[Coverage]:
 
 def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     """Test, per judge and editor, whether the share of edits without a score differs between groups."""
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == ConditionKind.BASELINE)
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(of_diagnosis(table.edits))
     edits = table.edits.iloc[rows]
     ledger = MeasureTable(rubric=table.rubric)
     for rater in _askable(table):

@@ -80,8 +80,10 @@ def seal_study(study: StudyContext) -> Seal:
         raise EvenEditError(f"the study is sealed already: {path}. A plan can be sealed once")
     if study.store.edits():
         raise EvenEditError(f"{len(study.store.edits()):,} edits are made already; a plan is sealed before the first")
+    instruments = study.design.instruments({}).raters
+    readings = [name for rater in instruments for name in rater.spec.reading_names]
     for one in study.file.sections.hypotheses:
-        parse_rule(one.rule, study.file.factors, study.file.rubric)
+        parse_rule(one.rule, study.file.factors, readings, study.file.rubric)
     seal = Seal(datetime.now(UTC).isoformat(timespec="seconds"), __version__, current_plan(study))
     write_whole(path, seal.to_json().encode())
     StudyHistory(study.folder).add("sealed", seal=seal.digest)

@@ -1,0 +1,180 @@
+"""What an instrument says that it reads, checked, and what it read of one pair, checked against that."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.interfaces import Reply
+from evenedit.core.plugins import suggest
+from evenedit.core.records import Status
+from evenedit.instruments.interface import Instrument, PairContext, Read
+from evenedit.instruments.picture import Picture
+from evenedit.protocol import Rubric, default_rubric
+from evenedit.protocol.questions import own_tables, read_rows, spec_of
+from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS
+
+NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
+SIDES = ("above", "below")
+"""Of a number with a tolerance: the edits that are further above 0, and further below."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpec:
+    """What an instrument says about a number that it reads."""
+
+    title: str
+    unit: str = ""
+    """Printed in the words of findings; `share` is a number from 0 to 1, shown in percent."""
+    tolerance: float | None = None
+    """Up to so far from 0 a reading is no change. The shares of edits above and below it are then rates."""
+    rate: bool = False
+    """It is 1 or 0, and the report shows the share of edits with 1."""
+    phrase: str = ""
+    """Of a rate: what the edits have in common, "show more than one face"."""
+    note: str = ""
+    """What must be known to read it; printed in the report."""
+    question: str = ""
+    """The question whose answers are made from it: they then count changes, and the tolerance adds no rates."""
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The rates that its tolerance adds."""
+        return SIDES if self.tolerance is not None and not self.rate and not self.question else ()
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentSpec:
+    """The names that an instrument reads."""
+
+    answers: Mapping[str, tuple[str, ...]]
+    """By question: its levels or the codes of its options."""
+    own: tuple[Mapping[str, Any], ...]
+    """Its own questions, as tables of a rubric file."""
+    numbers: Mapping[str, NumberSpec]
+
+    @property
+    def reading_names(self) -> tuple[str, ...]:
+        """The names of the numbers, and of the rates that their tolerances add."""
+        return tuple(n for name, one in self.numbers.items() for n in (name, *(f"{name}_{side}" for side in one.sides)))
+
+    @classmethod
+    def of(cls, instrument: Instrument, name: str, rubric: Rubric | None = None) -> InstrumentSpec:
+        """Check what an instrument says that it reads; raise `EvenEditError` with every problem."""
+        asked = rubric or default_rubric()
+        given = getattr(instrument, "answers", ()), getattr(instrument, "numbers", {})
+        if isinstance(given[0], str) or not isinstance(given[0], Sequence) or not isinstance(given[1], Mapping):
+            raise EvenEditError(f"instrument '{name}': answers is a list of questions, numbers a mapping of tables")
+        own = own_tables(given[0])
+        rows, wrong = read_rows(own, "its question")
+        known = [question for question in given[0] if not isinstance(question, Mapping)]
+        problems = [*_unknown(known, asked), *wrong]
+        problems += [f"question '{row.id}': instruments answer no sets" for row in rows if row.kind == "set"]
+        problems += [f"question '{row.id}': the rubric has this id" for row in rows if row.id in QUESTIONS]
+        problems += [p for key, table in given[1].items() for p in _number_problems(key, table)]
+        if not given[0] and not given[1]:
+            problems.append("it reads nothing; give it answers, numbers, or both")
+        if problems:
+            raise EvenEditError(*(f"instrument '{name}': {problem}" for problem in problems))
+        answers = {q: asked.questions[q].labels for q in known} | {row.id: spec_of(row).asked.labels for row in rows}
+        return cls(answers, own, {key: NumberSpec(**table) for key, table in given[1].items()})
+
+
+@dataclass(frozen=True, slots=True)
+class PairReading:
+    """What one instrument read of one pair."""
+
+    reply: Reply
+    """Its answers; scored unless something could not be read."""
+    numbers: Mapping[str, float | None]
+    """Its numbers, and the ends of their intervals as <name>_low and <name>_high."""
+    reasons: Mapping[str, str]
+    """Why numbers are missing, by name."""
+
+
+def read_pair(
+    instrument: Instrument, spec: InstrumentSpec, source: Picture, edited: Picture, context: PairContext
+) -> PairReading:
+    """Have an instrument read a pair; what it gives wrongly is missing, with the reason."""
+    found = instrument.read(source, edited, context)
+    answers: dict[str, int | None] = {}
+    numbers: dict[str, float | None] = {}
+    unread, wrong, undecided, reasons = list[str](), list[str](), list[str](), dict[str, str]()
+    for question, codes in spec.answers.items():
+        name = context.question(question)
+        read, problem = _given(found, name)
+        if not problem:
+            answers[name], problem = _position(name, read, QUESTIONS[name].labels if name != question else codes)
+        if answers.setdefault(name, None) is None:
+            (undecided if read.undecided else unread).append(problem or read.reason)
+    for name, number in spec.numbers.items():
+        read, problem = _given(found, name)
+        if not problem:
+            numbers[name], problem = _number(name, read, number)
+        if numbers.setdefault(name, None) is None:
+            reasons[name] = problem or read.reason
+        wrong += [problem] if problem else []
+        numbers |= {f"{name}_{end}": at for end in ("low", "high") if (at := getattr(read, end)) is not None}
+    nothing = list(reasons.values()) if len(reasons) == len(spec.numbers) and not spec.answers else []
+    missing = [*unread, *wrong, *nothing]
+    reply = Reply(Status.UNPARSEABLE if missing else Status.SCORED, answers, reason=next(iter(missing + undecided), ""))
+    return PairReading(reply, numbers, reasons)
+
+
+def _given(found: Mapping[str, Read], name: str) -> tuple[Read, str]:
+    """Return what an instrument gave under a name, or an empty reading and what is wrong with it."""
+    read = found.get(name) if isinstance(found, Mapping) else None
+    if not isinstance(read, Read):
+        return Read(None), f"the instrument gave {'nothing' if read is None else type(read).__name__} for '{name}'"
+    return read, "" if read.value is not None or read.reason else f"the instrument gave no reason for no '{name}'"
+
+
+def _position(name: str, read: Read, codes: tuple[str, ...]) -> tuple[int | None, str]:
+    """Return the 1-based position of an answer, or why it is none."""
+    value = read.value
+    if value is None:
+        return None, ""
+    if value in codes:
+        return codes.index(str(value)) + 1, ""
+    if isinstance(value, Real) and not isinstance(value, bool) and value in range(1, len(codes) + 1):
+        return int(value), ""
+    return None, f"'{value}' is no answer to {name}; answers are 1 to {len(codes)} or: {', '.join(codes)}"
+
+
+def _number(name: str, read: Read, number: NumberSpec) -> tuple[float | None, str]:
+    """Return a number, or why it is none."""
+    value = read.value
+    if value is None:
+        return None, ""
+    if not isinstance(value, Real) or not math.isfinite(value):
+        return None, f"{name} is {value!r}, which is no number"
+    if number.rate and value not in (0, 1):
+        return None, f"{name} is {value!r}; a rate is 1 or 0"
+    return float(value), ""
+
+
+def _unknown(questions: Sequence[Any], rubric: Rubric) -> list[str]:
+    """Return a problem for each question that the rubric lacks."""
+    known = {column for column in rubric.columns if column not in rubric.replaced}
+    return [
+        f"it answers '{name}', which is no question of the rubric{suggest(str(name), known)}"
+        for name in questions
+        if name not in known
+    ]
+
+
+def _number_problems(name: str, table: Any) -> list[str]:
+    keys = {part.name for part in fields(NumberSpec)}
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in QUESTIONS or name in DEFAULT_RATES:
+        return [f"its number {name!r} needs a name of its own of letters, digits and _"]
+    if not isinstance(table, Mapping) or not table.get("title") or (table.keys() - keys):
+        return [f"number '{name}' needs a table with a title; keys are {', '.join(sorted(keys))}"]
+    tolerance = table.get("tolerance")
+    if tolerance is not None and not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
+        return [f"number '{name}': the tolerance is {tolerance!r}; it must be a number above 0"]
+    return []
