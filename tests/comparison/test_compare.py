@@ -1,6 +1,7 @@
 """Two editors in pairs, and several in one table."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from evenedit.comparison.compare import Side, compare
 from evenedit.comparison.leaderboard import write_leaderboard
 from evenedit.core.errors import EvenEditError
+from evenedit.protocol.rubric import shipped_rubric
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.paired_editors import differences, pair
 from tests.support.studies import open_study
@@ -141,3 +143,14 @@ def test_the_command_prints_its_page(evenedit, study, tmp_path):
     assert done.returncode == 0 and done.stdout.strip().endswith("leaderboard.html"), done.stderr
     wrong = evenedit("compare", folder, f"{folder}:simulated-even")
     assert wrong.returncode == 2 and "several editors" in wrong.stderr
+
+
+def test_studies_that_asked_differently_are_not_compared(study, tmp_path):
+    side = Side.of(study, "simulated-even")
+    other = replace(side.scores, table=replace(side.scores.table, rubric=shipped_rubric("short-002")))
+    with pytest.raises(EvenEditError, match="race_change is asked differently: 1–5 against yes-no"):
+        compare(side, replace(side, scores=other), tmp_path)
+    results = study.results()
+    short = replace(results, rubric=tuple(shipped_rubric("short-002").to_tables()))
+    with pytest.raises(EvenEditError, match="gender_change is asked differently: 1–5 against yes-no"):
+        write_leaderboard([results, short], tmp_path)

@@ -7,8 +7,10 @@ import pytest
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
-from evenedit.gate.gate import GateAnswer, Rule, check, junit, markdown, overall, parse_rule
+from evenedit.gate.gate import GateAnswer, Rule, check, junit, markdown, overall, parse_rule, parse_rule_for
 from evenedit.gate.regression import regressions
+from evenedit.protocol.rubric import shipped_rubric
+from evenedit.results.directions import Direction
 from evenedit.results.results import Finding, PredictionPowered, Results
 from tests.support.studies import write_study
 
@@ -265,3 +267,26 @@ def test_even_passes_lightening_fails_and_few_faces_are_undecided(evenedit, tmp_
     assert evenedit("run", small).returncode == 0
     assert evenedit("gate", small, "--rule", "gap.skin_lighter.race <= 0.5").returncode == 3
     assert evenedit("gate", small, "--rule", "gap.skin_lighter.colour <= 0.5").returncode == 2
+
+
+def test_rules_on_direction_are_decided_by_the_results_directions():
+    flow = Direction(
+        "race", "flow.race_seen[White>Indian]", "White", "Indian", "diagnosis", "baseline", "editor",
+        -0.04, -0.06, -0.02, -8, 200, 0, 20, 6,
+    )  # fmt: skip
+    directed = replace(results(0, 0, 0), directions=(flow,))
+    for rule, answer in {
+        "flow.race_seen[Indian>White] <= 0.03": GateAnswer.UNDECIDED,
+        "flow.race_seen[Indian>White] <= 0.01": GateAnswer.FAIL,
+        "flow.race_seen[White>Indian] <= 0": GateAnswer.PASS,
+    }.items():
+        (found,) = check(directed, [parse_rule_for(rule, directed)])
+        assert found.answer is answer, found
+    with pytest.raises(EvenEditError, match="no editor has such an estimate"):
+        check(directed, [parse_rule_for("toward.race_seen[White] within 0.02", directed)])
+
+
+def test_a_baseline_that_asked_differently_is_refused():
+    other = replace(shifted(0.1, 0.0, 0.2), rubric=tuple(shipped_rubric("short-002").to_tables()))
+    with pytest.raises(EvenEditError, match="race_change is asked differently: 1–5 against yes-no"):
+        regressions(shifted(0.1, 0.0, 0.2), other, ["editor"])

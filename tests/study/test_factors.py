@@ -22,7 +22,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Source
 from evenedit.operations import anchors, judge_checks
 from evenedit.operations.plan import design_of
-from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol import FACTORS, Factor, default_rubric
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
 from evenedit.report.figures.photo_figure import PhotoFigure
@@ -166,7 +166,7 @@ def test_the_leaderboard_has_the_gaps_over_every_declared_factor(study, tmp_path
 
 
 def test_the_leaderboard_of_race_gender_and_age_has_its_six_columns():
-    assert [(m.key, m.group) for m in measures_of(FACTORS)] == [
+    assert [(m.key, m.group) for m in measures_of(FACTORS, default_rubric())] == [
         ("rate_edit_success", {}),
         ("rate_soft_erasure", {}),
         ("gap_soft_erasure", {"race": "*"}),
@@ -174,7 +174,7 @@ def test_the_leaderboard_of_race_gender_and_age_has_its_six_columns():
         ("gap_race_change", {"race": "*"}),
         ("gap_gender_change", {"gender": "*"}),
     ]
-    assert measures_of(FACTORS)[-1].title == "Gender change, gap over gender"
+    assert measures_of(FACTORS, default_rubric())[-1].title == "Gender change, gap over gender"
 
 
 def test_studies_with_different_factors_do_not_share_a_table(study, tmp_path):

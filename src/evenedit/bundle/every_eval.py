@@ -15,15 +15,13 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Estimate, is_simulated
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import display_name
+from evenedit.report.render.index import Names
 from evenedit.results.results import Results
 
 EVERY_EVAL = "every_eval_ever"
 SCHEMA_VERSION = "0.3.0"
 KINDS = (MeasureKind.RATE, MeasureKind.GAP, MeasureKind.SHIFT)
 """The measures that are passed on."""
-HIGHER_IS_BETTER = "edit_success"
-"""The only rate that is good when it is high; a gap is never good."""
 
 
 def every_eval_files(results: Results, title: str) -> dict[str, bytes]:
@@ -65,14 +63,16 @@ def _body(results: Results, editor: str, title: str, rows: list[dict[str, Any]])
 
 
 def _rows(results: Results, editor: str, title: str) -> Iterator[dict[str, Any]]:
+    rubric = results.asked
+    names = Names(rubric)
     every = [("ensemble", e) for e in results.estimates]
     every += [(m.rater, e) for m in results.measured for e in m.estimates]
     for rater, e in every:
         if e.editor == editor and e.value is not None and Measure(e.measure).kind in KINDS:
-            yield _row(results, rater, e, title)
+            yield _row(results, rater, e, title, names, Measure(e.measure).name in rubric.wanted_rates)
 
 
-def _row(results: Results, rater: str, e: Estimate, title: str) -> dict[str, Any]:
+def _row(results: Results, rater: str, e: Estimate, title: str, name: Names, is_wanted: bool) -> dict[str, Any]:
     measure = Measure(e.measure)
     group = ", ".join(f"{k}={v}" for k, v in e.group.items()) or "everybody"
     details: dict[str, Any] = {"score": e.value, "details": {"missing": str(e.missing)}}
@@ -88,15 +88,14 @@ def _row(results: Results, rater: str, e: Estimate, title: str) -> dict[str, Any
         }
     return {
         "evaluation_result_id": digest([rater, e.measure, e.experiment, e.condition, dict(e.group)]),
-        "evaluation_name": f"{display_name(measure.name)} ({measure.kind}), {e.experiment}/{e.condition}, {group}, "
-        f"by {rater}",
+        "evaluation_name": f"{name(measure.name)} ({measure.kind}), {e.experiment}/{e.condition}, {group}, by {rater}",
         "source_data": {"dataset_name": title, "source_type": "other"},
         "metric_config": {
             "metric_id": e.measure,
-            "metric_name": display_name(measure.name),
+            "metric_name": name(measure.name),
             "metric_kind": str(measure.kind),
             "metric_unit": "proportion",
-            "lower_is_better": measure.kind == MeasureKind.GAP or measure.name != HIGHER_IS_BETTER,
+            "lower_is_better": measure.kind == MeasureKind.GAP or not is_wanted,
             "score_type": "continuous",
             "min_score": -1.0 if measure.kind == MeasureKind.SHIFT else 0.0,
             "max_score": 1.0,

@@ -29,7 +29,7 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, Scores
+from evenedit.ratings.table import NOT_ASKED, STATUSES, Scores
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.context import StudyContext
 
@@ -222,7 +222,9 @@ class Casebook:
         store, scores = self.study.store, self.scores
         request, edit = store.requests(request_id)[request_id], store.edits(request_id)[request_id]
         all_questions = self.study.file.questions
-        questions = [all_questions[q] for q, applies in zip(QUESTION_IDS, self.applicable[row], strict=True) if applies]
+        rubric = scores.table.rubric
+        applies = zip(rubric.columns, self.applicable[row], strict=True)
+        questions = [all_questions[q] for q, is_asked in applies if is_asked]
         opinions = self._opinions(row, store.replies(request_id))
         numbers, reasons = store.measurements(self.measured_by, request_id).get(request_id, ({}, {}))
         return CaseFile(
@@ -240,7 +242,7 @@ class Casebook:
                     if o.kind is Kind.VLM and q.id in o.values
                 )
                 for q in questions
-                if scores.disagree[row, QUESTION_IDS.index(q.id)]
+                if scores.disagree[row, rubric.at(q.id)]
             },
             priority=str(self.priorities[row]),
             concern=str(self.concerns[row]),
@@ -251,7 +253,7 @@ class Casebook:
 
     def scores_of(self, row: int) -> dict[str, int]:
         """Return the ensemble's scores of one edit, without missing ones."""
-        return {q: int(v) for q, v in zip(QUESTION_IDS, self.scores.values[row], strict=True) if v}
+        return {q: int(v) for q, v in zip(self.scores.table.rubric.columns, self.scores.values[row], strict=True) if v}
 
     def _opinions(self, row: int, replies: Mapping[tuple[str, str], Reply]) -> list[RaterAnswers]:
         table = self.scores.table
@@ -262,7 +264,7 @@ class Casebook:
             if code == NOT_ASKED and kind in (Kind.HUMAN, Kind.REVIEW):
                 continue  # only the people who saw the case are listed
             sure = None if table.confidence is None else table.confidence[number, row]
-            values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}
+            values = {q: int(v) for q, v in zip(table.rubric.columns, table.values[number, row], strict=True) if v}
             reply = replies.get((rater, self.revisions.get(rater, "")))
             evidence, observations = evidence_of(reply.raw if reply else "")
             if kind is Kind.REVIEW:
@@ -273,7 +275,7 @@ class Casebook:
                     kind,
                     None if code == NOT_ASKED else STATUSES[code],
                     values,
-                    {q: float(sure[QUESTION_IDS.index(q)]) for q in values if not np.isnan(sure[QUESTION_IDS.index(q)])}
+                    {q: float(sure[table.at(q)]) for q in values if not np.isnan(sure[table.at(q)])}
                     if sure is not None
                     else {},
                     reply.reason if reply else "",
@@ -325,4 +327,6 @@ def _place(condition: str) -> int:
 
 def _answer(question: Question, value: int) -> str:
     """Format an answer: the number of a scale, the word of a choice."""
-    return question.labels[value - 1].replace("_", " ").lower() if question.sided == "choice" else str(value)
+    if question.sided != "choice":
+        return str(value)
+    return (question.words[value - 1] if question.words else "") or question.labels[value - 1].replace("_", " ").lower()

@@ -17,18 +17,10 @@ from evenedit.cases.search import Gallery, SearchResult, is_pair, label_title
 from evenedit.cases.thumbnails import Thumbnails
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, is_simulated
-from evenedit.protocol import Factor
-from evenedit.ratings.table import QUESTION_IDS
+from evenedit.protocol import Factor, Rubric
+from evenedit.protocol.questions import YES_NO
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 
-SHORT = {
-    "edit_success": "edit",
-    "skin_tone": "skin",
-    "race_drift": "race",
-    "gender_drift": "gender",
-    "age_drift": "age",
-}
-"""The short name of a question in a caption."""
 MOST_PROMPTS = 10
 """The number of prompts that a grid shows unless some are chosen."""
 ACROSS = 24
@@ -159,9 +151,24 @@ def picture(grid: PictureGrid, thumbnails: Thumbnails, side: int) -> bytes:
     return buffer.getvalue()
 
 
-def caption(scores: Mapping[str, int]) -> str:
-    """Format an edit's scores in one line, without missing ones."""
-    return " · ".join(f"{short}:{scores[axis]}" for axis, short in SHORT.items() if axis in scores)
+def caption(rubric: Rubric, scores: Mapping[str, int], between: str = ":") -> str:
+    """Format an edit's scores in one line, without missing ones; of a set, the options that were chosen."""
+    parts = []
+    for question in (q for q in captioned(rubric) if q in scores):
+        answer = scores[question]
+        if question in rubric.axes:
+            parts.append(f"{rubric.short(question)}{between}{answer}")
+        elif rubric.spec_by_column[question].asked.sided != "set":
+            chosen = list(rubric.options(question).values())[answer - 1]
+            parts.append(f"{rubric.short(question)}{between}{chosen}")
+        elif answer == YES_NO.index("yes") + 1:
+            parts.append(rubric.option_of_set(question))
+    return " · ".join(parts)
+
+
+def captioned(rubric: Rubric) -> list[str]:
+    """Return the questions whose answers a caption has: those about an edit of one portrait."""
+    return [q for q in rubric.columns if rubric.spec_by_column[q].row.about == "pair" and q not in rubric.replaced]
 
 
 def _runs(gallery: Gallery, query: Mapping[str, Sequence[str]], *, several: bool = False) -> Iterable[Choice]:
@@ -233,10 +240,11 @@ def _output(gallery: Gallery, row: int | None) -> GridCell:
     if image is None:
         outcome = book.scores.edits["outcome"].iloc[row]
         return GridCell(None, f"{outcome}: {book.reasons.get(ident, '')}"[:80], ident)
-    return GridCell(image, caption(book.scores_of(row)), ident)
+    return GridCell(image, caption(book.scores.table.rubric, book.scores_of(row)), ident)
 
 
 def _simulated(gallery: Gallery, editors: Iterable[str]) -> bool:
     """Return whether an editor, or a judge whose scores are in the captions, is simulated."""
-    scored = bool((gallery.book.scores.values[:, [QUESTION_IDS.index(a) for a in SHORT]] > 0).any())
-    return any(map(is_simulated, editors)) or (scored and any(map(is_simulated, gallery.book.scores.table.raters)))
+    scores = gallery.book.scores
+    scored = any((scores.of(question) > 0).any() for question in captioned(scores.table.rubric))
+    return any(map(is_simulated, editors)) or (scored and any(map(is_simulated, scores.table.raters)))

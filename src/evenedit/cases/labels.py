@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evenedit.core.errors import EvenEditError
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 
 
 def label_titles(attributes: Mapping[str, str], factors: Sequence[Factor]) -> dict[str, str]:
@@ -37,3 +37,11 @@ def refuse_different_factors(several: Sequence[Sequence[Factor]]) -> None:
             f"the studies group portraits by different factors ({'; '.join(named)}), so their gaps cannot be "
             "compared; use studies with the same factors"
         )
+
+
+def refuse_other_questions(several: Sequence[Rubric]) -> None:
+    """Raise an error where studies ask a question, or the question of a rate, differently."""
+    first, *others = several
+    differences = dict.fromkeys(line for other in others for line in first.asked_differently(other))
+    if differences:
+        raise EvenEditError(*(f"{line}; such numbers cannot be compared" for line in differences))

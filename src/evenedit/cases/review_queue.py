@@ -25,17 +25,14 @@ from evenedit.core.hashing import digest
 from evenedit.core.images import write_whole
 from evenedit.core.records import SIMULATED, Kind, Question
 from evenedit.core.spreadsheet import as_csv
-from evenedit.protocol import QUESTIONS
+from evenedit.protocol import Rubric
 from evenedit.ratings.combine import applicable_questions, combine, judges_only, priority
 from evenedit.ratings.reviews import PREFIX, Review, Reviews, settled, unresolved_questions
-from evenedit.ratings.table import QUESTION_IDS
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.engine.additive import ResampledStatistic, Resampler
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.context import StudyContext
 
-NOT_HERE = QUESTION_IDS.index("preference")
-"""The question about two outputs; the review page shows one."""
 LONGEST_NOTE = 2000
 """Characters."""
 HELD = 600.0
@@ -310,14 +307,15 @@ class ReviewQueue:
             (i, reviews[0].answers, reviews[1].answers) for i, reviews in self.reviews.in_force().items() if reviews[1:]
         ]
         rows = []
-        for question in QUESTION_IDS:
+        rubric = self.study.file.rubric
+        for question in rubric.columns:
             both = [(i, a[question], b[question]) for i, a, b in pairs if question in a and question in b]
             if not both:
                 continue
             first, second = (np.array([row[at] for row in both], dtype=np.int8) for at in (1, 2))
             face = pd.factorize(np.array(["+".join(requests[row[0]].source_ids) for row in both], dtype=object))[0]
-            ordered = QUESTIONS[question].sided != "choice"
-            statistics = [against.exact_agreement, against.cohen(len(QUESTIONS[question].labels))]
+            ordered = question in rubric.ordinal
+            statistics = [against.exact_agreement, against.cohen(len(rubric.questions[question].labels))]
             statistics += [against.within_one] if ordered else []
             exact, kappa, *within_one = drawing.estimate(
                 [(s, (first, second)) for s in statistics], face.astype(np.int64), "face"
@@ -374,7 +372,7 @@ def _check(form: ReviewForm, answers: Mapping[str, int], note: str) -> None:
         for name, value in answers.items()
         if name in known and (type(value) is not int or not 1 <= value <= len(known[name].labels))
     ]
-    missing = [QUESTIONS[name].title for name in form.needed if name not in answers]
+    missing = [known[name].title for name in form.needed if name not in answers]
     if missing:
         problems.append(f"please settle: {', '.join(missing)}")
     if not answers and not missing:
@@ -401,14 +399,23 @@ def _cases(study: StudyContext, seen: object) -> _Queue:
     table = book.scores.table
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
     disagree, is_asked = scores.disagree.copy(), applicable_questions(table)
-    disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
+    elsewhere = [at for at, column in enumerate(table.rubric.columns) if _is_elsewhere(table.rubric, column)]
+    disagree[:, elsewhere] = is_asked[:, elsewhere] = False
     urgent = np.flatnonzero(priority(replace(scores, disagree=disagree), study.file.rates) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
-    cases = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
+    cases = [
+        ReviewCase(str(idents[row]), _named(table.rubric, is_asked[row]), _named(table.rubric, disagree[row]))
+        for row in urgent
+    ]
     ordered = sorted(cases, key=lambda case: (not case.disputed, case.request_id))
-    other_disputes = int(scores.disagree[:, NOT_HERE].sum())
+    other_disputes = int(scores.disagree[:, elsewhere].sum())
     return _Queue(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, other_disputes)
 
 
-def _named(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(question for question, is_chosen in zip(QUESTION_IDS, chosen, strict=True) if is_chosen)
+def _is_elsewhere(rubric: Rubric, column: str) -> bool:
+    """Return whether a question is about two outputs, or one picture alone: the review page shows one pair."""
+    return rubric.spec_by_column[column].row.about in ("outputs", "picture")
+
+
+def _named(rubric: Rubric, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(question for question, is_chosen in zip(rubric.columns, chosen, strict=True) if is_chosen)

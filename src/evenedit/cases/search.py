@@ -26,11 +26,11 @@ from evenedit.cases.casebook import CONDITIONS, Casebook
 from evenedit.cases.labels import in_a_sentence, labels_in_words
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome
-from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import spread
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.storage import survey_schema as tables
 from evenedit.study.context import StudyContext
 
@@ -225,7 +225,7 @@ class Gallery:
         table = self.book.scores.table
         for axis in dict.fromkeys(axis for axes in table.asks.values() for axis in axes):
             asking = pd.Series(np.where(table.asked_for(axis), "yes", "no"))
-            yield _field(f"{ASKS}{axis}", f"Prompt asks for {QUESTIONS[axis].title.lower()}", asking)
+            yield _field(f"{ASKS}{axis}", f"Prompt asks for {table.rubric.title(axis).lower()}", asking)
         titles = {p: p if prompt.name in ("", p) else f"{p} {prompt.name}" for p, prompt in prompts.items()}
         yield _field("prompt", "Prompt", edits["prompt_id"], titles)
         yield _field("source", "Portrait", edits["source_id"])
@@ -233,22 +233,28 @@ class Gallery:
 
     def _scored(self, scores: Scores, applicable: Mask) -> Iterable[Field]:
         """Yield one field for the ensemble's score on each question of the study."""
-        for column, name in enumerate(QUESTION_IDS):
+        rubric = scores.table.rubric
+        for column, name in enumerate(rubric.columns):
             if not applicable[:, column].any():
                 continue
-            question = QUESTIONS[name]
-            if question.sided == "choice":
-                words = {str(n): label.replace("_", " ").lower() for n, label in enumerate(question.labels, 1)}
-            else:
-                words = {str(n): f"{n} {label}" for n, label in enumerate(question.labels, 1)}
+            words = _answers(rubric, name)
             values = {MISSING: "missing", **words, NOT_ASKED: "not asked"}
             codes = np.where(applicable[:, column], scores.values[:, column], len(words) + 1).astype(np.int32)
-            yield Field(name, question.title, values, codes)
+            yield Field(name, rubric.title(name), values, codes)
+        for rater in scores.table.of_kind(Kind.INSTRUMENT):
+            for name in rubric.choices:
+                codes = scores.table.values[rater, :, rubric.at(name)].astype(np.int32)
+                if codes.any():
+                    who = scores.table.raters[rater]
+                    title = f"{rubric.title(name)}, by {who}"
+                    yield Field(f"{who}.{name}", title, {MISSING: "missing", **_answers(rubric, name)}, codes)
 
     def _counted(self, scores: Scores, applicable: Mask) -> Iterable[NumberRange]:
         yield NumberRange("disagreement", "Disagreement between judges, in points", disagreement(scores, applicable))
         yield NumberRange(
-            "drift", "Drift of the person, in points", drift(scores.values, self.book.study.file.rates).points
+            "drift",
+            "Drift of the person, in points",
+            drift(scores.values, self.book.study.file.rates, scores.table.rubric).points,
         )
         means = people_means(scores.table)
         differences = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
@@ -461,10 +467,17 @@ def _instrument_ratings(table: RatingTable) -> Iterable[NumberRange]:
     """Yield the score that each instrument derives from its measurements, by question."""
     for number in table.of_kind(Kind.INSTRUMENT):
         rater = table.raters[number]
-        for column, question in enumerate(QUESTION_IDS):
-            values = table.values[number, :, column].astype(np.float64)
-            title = f"{QUESTIONS[question].title}, score from measurements ({rater})"
+        for question in table.rubric.ordinal:
+            values = table.values[number, :, table.at(question)].astype(np.float64)
+            title = f"{table.rubric.title(question)}, score from measurements ({rater})"
             yield NumberRange(f"{rater}.{question}", title, np.where(values > 0, values, np.nan))
+
+
+def _answers(rubric: Rubric, question: str) -> dict[str, str]:
+    """Return the words for each stored answer, by its position; levels of a scale with their number."""
+    shown = rubric.options(question).values()
+    ordered = question not in rubric.choices
+    return {str(n): f"{n} {words}" if ordered else words for n, words in enumerate(shown, 1)}
 
 
 def is_pair(edits: pd.DataFrame) -> Mask:
@@ -484,8 +497,7 @@ def disagreement(scores: Scores, applicable: Mask) -> NDArray[np.float64]:
     cube = np.where((applicable & edited[:, None])[None], table.values[table.of_kind(Kind.VLM)], np.int8(0))
     if len(cube) < 2:
         return np.full(len(table.edits), np.nan)
-    likert = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
-    choices = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]
+    likert, choices = ([table.at(q) for q in columns] for columns in (table.rubric.ordinal, table.rubric.choices))
     twice = (cube > 0).sum(axis=0) >= 2
     points = spread(cube).astype(np.float64)
     points[:, choices] = np.where(scores.disagree[:, choices], OPPOSED, 0.0)
@@ -498,7 +510,7 @@ def people_means(table: RatingTable) -> NDArray[np.float64]:
     answers = table.values[table.of_kind(Kind.HUMAN)]
     count = (answers > 0).sum(axis=0)
     means = np.where(count > 0, answers.sum(axis=0, dtype=np.int64) / np.maximum(count, 1), np.nan)
-    means[:, [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]] = np.nan
+    means[:, [table.at(q) for q in table.rubric.choices]] = np.nan
     return np.asarray(means, dtype=np.float64)
 
 

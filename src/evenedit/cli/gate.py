@@ -44,12 +44,12 @@ def gate(
     """
     from evenedit.api.load_results import load_results
     from evenedit.core.images import write_whole
-    from evenedit.gate.gate import EXIT, check, editors_of, junit, markdown, overall, parse_rule
+    from evenedit.gate.gate import EXIT, check, editors_of, junit, markdown, overall, parse_rule_for
 
     loaded = load_results(results)
     outcomes = []
     if rules or baseline is None:
-        parsed = [parse_rule(text, loaded.factors, loaded.reading_names) for text in rules]
+        parsed = [parse_rule_for(text, loaded) for text in rules]
         outcomes += check(loaded, parsed, editors, ignore_judges_only=ignore_judges_only)
     if baseline is not None:
         from evenedit.gate.regression import regressions  # it needs the statistics, which load slowly

@@ -53,7 +53,7 @@ def check(study: Path, sample: int | None, names: tuple[str, ...], budget: Budge
     stopped = judge_checks.ask(runner, plan) if plan.left else []
     result = judge_checks.evaluate(loaded, judge_checks.make_plan(loaded, sample, names))
     file, folder = loaded.file, folder_of(study) / judge_checks.NAME
-    page = write_check(result, folder, title=file.sections.study.title, factors=file.factors)
+    page = write_check(result, folder, title=file.sections.study.title, factors=file.factors, rubric=file.rubric)
     click.echo(page)
     if result.waiting:
         for stop in stopped:

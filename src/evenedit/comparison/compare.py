@@ -12,19 +12,24 @@ from typing import Any
 import numpy as np
 
 from evenedit.bundle.archive import bundled_results, open_bundle
-from evenedit.cases.labels import group_in_words, in_a_sentence, labels_in_words, refuse_different_factors
+from evenedit.cases.labels import (
+    group_in_words,
+    in_a_sentence,
+    labels_in_words,
+    refuse_different_factors,
+    refuse_other_questions,
+)
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
-from evenedit.protocol import QUESTIONS, Factor, factor
+from evenedit.protocol import Factor, Rubric, factor
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.rubric import CHANGES
 from evenedit.ratings.combine import combine
 from evenedit.ratings.ratings_file import FILE as RATINGS
 from evenedit.ratings.ratings_file import read_ratings
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.report.render.html import put, render, thumbnail
-from evenedit.report.render.index import display_name
+from evenedit.report.render.index import Names
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
@@ -36,10 +41,6 @@ from evenedit.study.results_file import is_bundle, is_study, read_results, resul
 
 MOST_PAIRS = 12
 """The number of pairs of pictures on the page."""
-RULE = (
-    f"The {MOST_PAIRS} pairs whose rated drift (skin tone, race, gender, age) grew most from A to B; ties go to the "
-    "smallest portrait and prompt id."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ class Side:
     """The editor's estimates as corrected by people's ratings, where they rated enough."""
     study: StudyContext | None = None
     """The study with its pictures and settings; None where there are only results."""
+
+    @property
+    def rubric(self) -> Rubric:
+        """What its raters were asked."""
+        return self.scores.table.rubric
 
     @property
     def factors(self) -> tuple[Factor, ...]:
@@ -108,6 +114,7 @@ def _chosen(where: Path, editor: str | None, ids: Sequence[str]) -> str:
 def compare(first: Side, second: Side, out: Path) -> Path:
     """Write compare.html, compare.json and compare.csv, and return the page."""
     refuse_different_factors([first.factors, second.factors])
+    refuse_other_questions([first.rubric, second.rubric])
     _refuse_other_pictures(first, second)
     rules = first.rules
     if second.rules.to_dict() != rules.to_dict():
@@ -117,7 +124,8 @@ def compare(first: Side, second: Side, out: Path) -> Path:
     names = [*first.scores.table.raters, *second.scores.table.raters, first.editor, second.editor]
     simulated = tuple(sorted({n for n in names if is_simulated(n)}))
     factors = first.factors
-    table = _table(changes, simulated, factors)
+    name = Names(first.rubric)
+    table = _table(changes, simulated, factors, name)
     titles = _titles(first, second)
     page = render(
         "compare.html",
@@ -129,8 +137,8 @@ def compare(first: Side, second: Side, out: Path) -> Path:
         settings=_settings(first, second),
         simulated=short_list(simulated),
         level=f"{100 * rules.confidence:g}%",
-        sentences=list(_sentences(changes, factors)),
-        rule=RULE,
+        sentences=list(_sentences(changes, factors, name)),
+        rule=_rule(first.rubric),
         cards=list(_cards(first, second, pairs)),
         table=table,
     )
@@ -172,6 +180,15 @@ def _labels(side: Side) -> dict[str, tuple[str, ...]]:
     return {row[0]: tuple(row[1:]) for row in portraits[["source_id", *names]].itertuples(index=False, name=None)}
 
 
+def _rule(rubric: Rubric) -> str:
+    """Describe how the pairs of pictures are chosen."""
+    changes = ", ".join(rubric.title(q).lower().removesuffix(" change") for q in rubric.changes)
+    return (
+        f"The {MOST_PAIRS} pairs whose rated drift ({changes}) grew most from A to B; ties go to the smallest portrait "
+        "and prompt id."
+    )
+
+
 def _titles(first: Side, second: Side) -> tuple[str, str]:
     if first.editor != second.editor:
         return first.editor, second.editor
@@ -192,9 +209,9 @@ def _settings(first: Side, second: Side) -> str:
     return "; ".join(f"{k}: {a} in A, {b} in B" for k, (a, b) in zip(keys, values, strict=True))
 
 
-def _sentence(d: Difference, factors: Sequence[Factor]) -> str:
+def _sentence(d: Difference, factors: Sequence[Factor], name: Names) -> str:
     measure = Measure(d.measure)
-    kind, what = measure.kind, display_name(measure.name).lower()
+    kind, what = measure.kind, name(measure.name).lower()
     unit: Unit = "change" if kind == MeasureKind.MEAN else "points"
     interval = "" if d.low is None or d.high is None else Number(d.value, unit, d.low, d.high).interval
     if kind == MeasureKind.GAP:
@@ -219,11 +236,11 @@ def _factor_of(gap: Difference, factors: Sequence[Factor]) -> Factor:
     return factor(next(iter(gap.group)), factors)
 
 
-def _sentences(changes: Sequence[Difference], factors: Sequence[Factor]) -> Iterator[tuple[str, str, str]]:
+def _sentences(changes: Sequence[Difference], factors: Sequence[Factor], name: Names) -> Iterator[tuple[str, str, str]]:
     for change, badge, most in (("regression", "caution", 10), ("improvement", "clear", 6)):
         several = [d for d in changes if d.change == change]
         for d in several[:most]:
-            yield badge, change.capitalize(), _sentence(d, factors)
+            yield badge, change.capitalize(), _sentence(d, factors, name)
         if len(several) > most:
             yield "observed", "More", f"The table has {len(several) - most} further {change}s."
     if not any(d.change == "regression" for d in changes):
@@ -257,7 +274,7 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
     )
 
 
-def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: Sequence[Factor]) -> Table:
+def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: Sequence[Factor], name: Names) -> Table:
     rows = []
     for d in changes:
         measure = Measure(d.measure)
@@ -292,16 +309,17 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
         Column("pairs", "pairs"),
     )
     caption = f"B minus A over complete pairs; regressions first. {_multiplicity(changes)}"
-    return Table("differences", "Differences", caption, columns, tuple(rows), (), (), simulated)
+    return Table("differences", "Differences", caption, columns, tuple(rows), (), (), simulated, name)
 
 
 def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
     if first.study is None or second.study is None:
         return
-    axes = [QUESTION_IDS.index(q) for q in CHANGES]
+    rubric = first.rubric
+    axes = [rubric.at(q) for q in rubric.changes]
     answers = [side.scores.values[pairs.rows[:, at]] for at, side in enumerate((first, second))]
     values = [each[:, axes].astype(int) for each in answers]
-    before, after = (drift(each, first.rules.rates) for each in answers)
+    before, after = (drift(each, first.rules.rates, rubric) for each in answers)
     both = before.complete & after.complete
     growth = np.nan_to_num(after.points - before.points)
     order = [int(i) for i in np.lexsort((np.arange(len(growth)), -growth)) if both[i] and growth[i] > 0][:MOST_PAIRS]
@@ -326,8 +344,8 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
                 ("B", thumbnail(images[1].open(pictures[1]), seen)),
             ],
             "scores": [
-                (QUESTIONS[q].title, int(values[0][at][n]), int(values[1][at][n]))
-                for n, q in enumerate(CHANGES)
+                (rubric.title(q), int(values[0][at][n]), int(values[1][at][n]))
+                for n, q in enumerate(rubric.changes)
                 if values[0][at][n] and values[1][at][n]
             ],
         }

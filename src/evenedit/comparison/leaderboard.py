@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors
+from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors, refuse_other_questions
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol import FACTORS, Factor, Rubric, factor
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import display_name, level_name
+from evenedit.report.render.index import Names, level_name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
 from evenedit.results.finding import CLEAR, ENSEMBLE, Finding
 from evenedit.results.results import Results
@@ -29,6 +28,8 @@ OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
 """The rates over everybody."""
 GAPS = (Measure.gap("soft_erasure"), Measure.gap("skin_lighter"), Measure.gap("race_change"))
 """The gaps over the main factor, and over every other factor that a study declares."""
+OVER_GENDER = (Measure.gap("gender_change"),)
+"""The gaps over gender beside them, where portraits are grouped by race, gender and age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class LeaderboardMeasure:
     key: str
     """Its name in leaderboard.csv."""
     measure: Measure
+    what: str
+    """The rate's title."""
     factor: Factor | None = None
     """The factor that a gap is over; None for a rate over everybody."""
 
@@ -49,19 +52,24 @@ class LeaderboardMeasure:
     @property
     def title(self) -> str:
         """Its title on the page."""
-        what = display_name(self.measure.name)
-        return f"{what}, gap over {in_a_sentence(self.factor)}" if self.factor else what
+        return f"{self.what}, gap over {in_a_sentence(self.factor)}" if self.factor else self.what
 
 
-def measures_of(factors: Sequence[Factor]) -> tuple[LeaderboardMeasure, ...]:
-    """Return the columns for these factors; race, gender and age have their own set."""
+def measures_of(factors: Sequence[Factor], rubric: Rubric) -> tuple[LeaderboardMeasure, ...]:
+    """Return the columns for these factors and questions; race, gender and age have their own set."""
     main, *others = factors
-    columns = [LeaderboardMeasure(_key(m), m) for m in OVERALL]
-    columns += [LeaderboardMeasure(_key(m), m, main) for m in GAPS]
+    declared = [name for spec in rubric.declared for name in spec.rates if rubric.words(name).main]
+
+    def column(measure: Measure, over: Factor | None = None, end: str = "") -> LeaderboardMeasure:
+        return LeaderboardMeasure(f"{_key(measure)}{end}", measure, rubric.title(measure.name), over)
+
+    overall, gaps = ([m for m in several if m.name in rubric.rates] for several in (OVERALL, GAPS))
+    gaps += [Measure.gap(name) for name in declared]
+    columns = [column(m) for m in (*overall, *(Measure.rate(name) for name in declared))]
+    columns += [column(m, main) for m in gaps]
     if tuple(factors) == FACTORS:
-        gender = Measure.gap("gender_change")
-        return (*columns, LeaderboardMeasure(_key(gender), gender, factor("gender")))
-    return (*columns, *(LeaderboardMeasure(f"{_key(m)}_{other.name}", m, other) for other in others for m in GAPS))
+        return (*columns, *(column(m, factor("gender")) for m in OVER_GENDER if m.name in rubric.rates))
+    return (*columns, *(column(m, other, f"_{other.name}") for other in others for m in gaps))
 
 
 def _key(measure: Measure) -> str:
@@ -108,21 +116,22 @@ class Entry:
 def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     """Write leaderboard.html and leaderboard.csv, and return the page."""
     refuse_different_factors([results.factors for results in several])
-    entries = [entry for results in several for entry in _entries(results)]
+    refuse_other_questions([results.asked for results in several])
+    measures = tuple({m.key: m for results in several for m in measures_of(results.factors, results.asked)}.values())
+    entries = [entry for results in several for entry in _entries(results, measures)]
     if not entries:
         raise EvenEditError("these studies have no rated edit. Try: evenedit run STUDY")
     entries.sort(key=_place)
     simulated = tuple(sorted({s for e in entries for s in e.simulated}))
     factors = several[0].factors
-    measures = measures_of(factors)
     ranges = _ranks(entries)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             rank,
             e.editor,
             e.study,
-            *_worst(e.shift, factors),
-            *_worst(e.gap, factors),
+            *_worst(e.shift, factors, e.rubric),
+            *_worst(e.gap, factors, e.rubric),
             *(
                 Number.of(number, "points" if column.factor else "share")
                 for number, column in zip(e.numbers, measures, strict=True)
@@ -152,7 +161,9 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     if len(designs) > 1:
         notes.append("The studies use different prompts, so their numbers are not about the same task.")
     caption = "Rates over everybody and gaps between groups, with intervals."
-    table = Table("leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated)
+    table = Table(
+        "leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated, Names(several[0].asked)
+    )
     page = render("leaderboard.html", table=table, simulated=short_list(simulated))
     put(out / "leaderboard.csv", table.to_csv().encode())
     put(out / "leaderboard.html", page.encode())
@@ -164,11 +175,11 @@ def _place(entry: Entry) -> tuple[object, ...]:
     return entry.clear, max(scores, default=0.0), sum(scores), entry.editor
 
 
-def _worst(finding: Finding | None, factors: Sequence[Factor]) -> tuple[Cell, Cell]:
+def _worst(finding: Finding | None, factors: Sequence[Factor], rubric: Rubric) -> tuple[Cell, Cell]:
     """Format a finding as two cells: its number and its subject."""
     if finding is None:
         return Number(None, "points"), "none shown"
-    what = _about(finding)
+    what = _about(finding, rubric)
     if isinstance(finding.group, Mapping) and finding.group:
         what += f", {group_in_words(finding.group, factors)}"
     rater = "" if finding.rater in (None, ENSEMBLE) else f", measured by {finding.rater}"
@@ -177,16 +188,15 @@ def _worst(finding: Finding | None, factors: Sequence[Factor]) -> tuple[Cell, Ce
     ), f"{what}{rater} ({level_name(finding.level, finding.evidence)})"
 
 
-def _about(finding: Finding) -> str:
-    measure = Measure(finding.measure or "")
-    if measure.name in TWO_SIDED:
-        above, below = TWO_SIDED[measure.name]
-        return f"{display_name(above)} minus {display_name(below).lower()}"
-    return display_name(measure.name)
+def _about(finding: Finding, rubric: Rubric) -> str:
+    measure, name = Measure(finding.measure or ""), Names(rubric)
+    if measure.name in rubric.two_sided:
+        above, below = rubric.two_sided[measure.name]
+        return f"{name(above)} minus {name(below).lower()}"
+    return name(measure.name)
 
 
-def _entries(results: Results) -> list[Entry]:
-    measures = measures_of(results.factors)
+def _entries(results: Results, measures: Sequence[LeaderboardMeasure]) -> list[Entry]:
     return [
         Entry(
             editor=editor,

@@ -9,6 +9,10 @@
     shift.skin_tone <= 0.05               share lighter minus share darker; the other side: shift.skin_tone >= -0.05
     shift.skin_tone within 0.05           both sides at once: the whole interval lies between -0.05 and 0.05
     gap.skin_lighter[race] is even        within the margin of the study file ([findings] margin)
+    mean.sharpness_log2 >= -0.5           the mean of an instrument's reading
+    share.headscarf[removed] <= 0.1       the share of an answer; of a group: share.headscarf[removed][race=Black]
+    flow.race_seen[Indian>White] <= 0.03  of direction: seen as Indian before and White after, minus the reverse
+    toward.race_seen[White] within 0.02   seen as White after minus before
     no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap;
                                           what is clear to the judges or to one judge counts as clear
 
@@ -32,26 +36,25 @@ from xml.etree import ElementTree as ET
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate
-from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
+from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.outcomes import OUTCOME_RATES
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.protocol.rubric import MEASURED, outcome_rates
+from evenedit.protocol.rubric import readings as shipped_readings
 from evenedit.report.text.findings import numbered
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding, FindingKind, within
 from evenedit.results.results import Results
 
 _FORM = re.compile(
-    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
+    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+|(?:share|flow|toward)\.[\w.+-]+\[[^\]]+\])(?:\.(?P<factor>\w+))?"
+    r"(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
     r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
-_MORE_RATES = (
-    *OUTCOME_RATES,
-    "unchanged",
-    "another_person",
-    "not_one_person",
-    *(f"measured_{r}" for r in DEFAULT_RATES),
-)
+DIRECTIONS = (MeasureKind.FLOW, MeasureKind.TOWARD)
+SEEN = "_seen"
+"""How the names of measures of direction end, after the factor."""
+_OF_OPTIONS = (MeasureKind.SHARE, *DIRECTIONS)
+"""Kinds of measures whose names end in an option or a change of options in brackets."""
 LEVELS: dict[str, tuple[str, ...]] = {
     "clear": CLEAR,
     "suggestive": ("suggestive",),
@@ -97,21 +100,31 @@ class Rule:
     """Whether the interval must lie within ± the limit."""
 
     @classmethod
-    def parse(cls, text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = ()) -> Rule:
-        """Read a rule as people write it; its groups are of these factors, `readings` are what instruments read."""
+    def parse(
+        cls,
+        text: str,
+        factors: Sequence[Factor] = FACTORS,
+        readings: Collection[str] = (),
+        rubric: Rubric | None = None,
+    ) -> Rule:
+        """Read a rule as people write it; its groups are of these factors, its rates and questions of this rubric.
+
+        `readings` are what instruments read.
+        """
         match = _FORM.fullmatch(text.strip())
         if match is None:
             example = f"gap.race_change[{factors[0].name}] <= 0.05"
             raise EvenEditError(f"rule '{text}' is not understood; write e.g. '{example}'")
         measure, arm = Measure(match["measure"]), match["arm"]
         kind, name = measure.kind, measure.name
-        known = [*_known(kind), *readings]
-        if name not in known:
+        rubric = rubric or default_rubric()
+        known = _known(kind, rubric, readings)
+        if name not in known and not (kind in DIRECTIONS and name.partition("[")[0].endswith(SEEN)):
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
         group = _group(text, measure, match["factor"], match["group"], factors)
         mitigated = kind == MeasureKind.DELTA or arm is not None
         sign = "within" if match["even"] else match["sign"]
-        if sign == "within" and kind not in (MeasureKind.GAP, MeasureKind.SHIFT, MeasureKind.RATE, MeasureKind.DELTA):
+        if sign == "within" and kind in (MeasureKind.MEAN, MeasureKind.TREND):
             raise EvenEditError(f"rule '{text}': a gap, shift, rate or delta can be even, a {kind} cannot")
         return cls(
             text.strip(),
@@ -212,18 +225,28 @@ def _names(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{f.measure or f.kind}{f'[{f.factor}]' if f.factor else ''} ({f.id})" for f in findings)
 
 
-def parse_rule(text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = ()) -> Rule | FindingRule:
+def parse_rule(
+    text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = (), rubric: Rubric | None = None
+) -> Rule | FindingRule:
     """Read a rule of either sort."""
-    return FindingRule.parse(text) or Rule.parse(text, factors, readings)
+    return FindingRule.parse(text) or Rule.parse(text, factors, readings, rubric)
 
 
-def _known(kind: str) -> list[str]:
+def parse_rule_for(text: str, results: Results) -> Rule | FindingRule:
+    """Read a rule about results: its rates, questions and readings are theirs."""
+    return parse_rule(text, results.factors, results.reading_names, results.asked)
+
+
+def _known(kind: str, rubric: Rubric, readings: Collection[str]) -> list[str]:
     """Return the names that a measure of this kind accepts."""
     if kind in (MeasureKind.MEAN, MeasureKind.DELTA):
-        return [*AXES, "aging_accuracy"]
+        return list(dict.fromkeys([*rubric.ordinal, *shipped_readings(), *readings]))
     if kind == MeasureKind.SHIFT:
-        return [*TWO_SIDED, *ONE_SIDED]
-    return [*DEFAULT_RATES, *_MORE_RATES]
+        return list(dict.fromkeys([*rubric.two_sided, *rubric.one_sided, *readings]))
+    if kind in _OF_OPTIONS:
+        return [Measure.share(q, code).name for q in rubric.choices for code in rubric.options(q)]
+    rates = [*rubric.rates, *outcome_rates(), *(f"{MEASURED}{rate}" for rate in rubric.rates), *readings]
+    return list(dict.fromkeys(rates))
 
 
 def _group(
@@ -315,18 +338,35 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     """Return each editor's estimate for a rule; raise if no editor has one."""
     look = partial(results.find, experiment=rule.experiment, condition=rule.condition, group=dict(rule.group))
     measures = [rule.measure]
-    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in ONE_SIDED:
+    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in results.asked.one_sided:
         measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
     if rule.measure.name == "no_picture":
         measures += [Measure.of(MeasureKind(m.kind), "refused") for m in measures]  # the same, without any `no_image`
     estimates: dict[str, Estimate | None] = {}
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]
+        each += [_direction(results, rule, editor)] if rule.measure.kind in DIRECTIONS and not rule.group else []
         first = next((e for e in each if e is not None and e.value is not None), None)
         estimates[editor] = None if first is None else _with_people(results, first)
     if not any(e is not None for e in estimates.values()):
         raise EvenEditError(f"rule '{rule.text}': no editor has such an estimate; {_there_is(results, rule)}")
     return estimates
+
+
+def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
+    """Return the direction that a rule is about; a flow the other way round is the same with the other sign."""
+    question, levels = rule.measure.option
+    turned = f"{rule.measure.kind}.{question}[{'>'.join(reversed(levels.split('>')))}]"
+    for d in results.directions:
+        here = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
+        if here and d.measure in (rule.measure, turned):
+            low, high = d.low, d.high
+            place = rule.measure, d.experiment, d.condition, editor, dict(rule.group)
+            if d.measure == rule.measure:
+                return Estimate(*place, d.value, low, high, d.n, d.missing, "direction")
+            low, high = (None if x is None else -x for x in (high, low))
+            return Estimate(*place, -d.value, low, high, d.n, d.missing, "direction")
+    return None
 
 
 def _with_people(results: Results, e: Estimate) -> Estimate:

@@ -15,8 +15,8 @@ from statistics import NormalDist
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate, Experiment
 from evenedit.gate.gate import GateAnswer, RuleOutcome
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import Results
 from evenedit.stats.engine.families import holm
@@ -41,6 +41,8 @@ class EstimateChange:
 def regressions(results: Results, baseline: Results, editors: Sequence[str]) -> list[RuleOutcome]:
     """Return one outcome for each clear regression, or one that says there is none, for each editor."""
     confidence = float(results.rules.get("confidence", 0.95))
+    if differences := results.asked.asked_differently(baseline.asked):
+        raise EvenEditError(*(f"{line}; the baseline cannot be compared" for line in differences))
     pairs = {editor: _counterpart(editor, results, baseline) for editor in editors}
     changes = [c for editor, other in pairs.items() for c in _changes(results, baseline, editor, other, confidence)]
     if not changes:
@@ -79,6 +81,7 @@ def _counterpart(editor: str, results: Results, baseline: Results) -> str:
 def _changes(
     results: Results, baseline: Results, editor: str, other: str, confidence: float
 ) -> Iterator[EstimateChange]:
+    rubric = results.asked
     before = {_place(e): e for e in _estimates(baseline, other)}
     for e in _estimates(results, editor):
         was = before.get(_place(e))
@@ -89,7 +92,7 @@ def _changes(
             was, e = (
                 replace(x, value=p.value, low=p.low, high=p.high) for x, p in zip((was, e), corrected, strict=True) if p
             )
-        p = _worse(was, e, confidence)
+        p = _worse(was, e, confidence, rubric)
         if p is not None:
             group = "".join(f"[{k}]" for k in e.group)
             yield EstimateChange(editor, e.measure, group, was, e, p)
@@ -102,33 +105,34 @@ def _place(e: Estimate) -> tuple[object, ...]:
 def _estimates(results: Results, editor: str) -> Iterator[Estimate]:
     """Shifts, rates that cannot cancel out, success and gaps of an editor's diagnosis; the judges' before others'."""
     seen: set[tuple[object, ...]] = set()
+    rubric = results.asked
     for e in (*results.estimates, *(e for m in results.measured for e in m.estimates)):
         matches = (e.editor, e.experiment, e.condition) == (editor, Experiment.DIAGNOSIS, ConditionKind.BASELINE)
-        if matches and None not in (e.value, e.low, e.high) and _compared(e) and _place(e) not in seen:
+        if matches and None not in (e.value, e.low, e.high) and _compared(e, rubric) and _place(e) not in seen:
             seen.add(_place(e))
             yield e
 
 
-def _compared(e: Estimate) -> bool:
+def _compared(e: Estimate, rubric: Rubric) -> bool:
     measure = Measure(e.measure)
     if measure.kind == MeasureKind.GAP:
         return True
     if e.group:
         return False
     return measure.kind == MeasureKind.SHIFT or (
-        measure.kind == MeasureKind.RATE and measure.name in (*ONE_SIDED, "edit_success")
+        measure.kind == MeasureKind.RATE and measure.name in (*rubric.one_sided, *rubric.wanted_rates)
     )
 
 
-def _worse(was: Estimate, now: Estimate, confidence: float) -> float | None:
+def _worse(was: Estimate, now: Estimate, confidence: float, rubric: Rubric) -> float | None:
     """Return the p value of a change for the worse; None if an estimate does not vary."""
     assert was.value is not None and now.value is not None
     assert None not in (was.low, was.high, now.low, now.high)
     measure = Measure(now.measure)
     direction = 1.0
-    if measure.name == "edit_success" and measure.kind == MeasureKind.RATE:
+    if measure.name in rubric.wanted_rates and measure.kind == MeasureKind.RATE:
         direction = -1.0
-    if measure.kind == MeasureKind.SHIFT and measure.name in TWO_SIDED:
+    if measure.kind == MeasureKind.SHIFT and measure.name in rubric.two_sided:
         direction = 1.0 if now.value >= 0 else -1.0  # further from no change on the side where it is now
         if abs(now.value) <= abs(was.value):
             return 1.0

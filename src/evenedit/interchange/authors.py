@@ -36,7 +36,7 @@ from evenedit.design.study_design import LISTED
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.protocol import AXES
 from evenedit.ratings.human_csv import read_with_people
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable
 from evenedit.run.pair_table import write_csv
 from evenedit.storage.store import StoredReply
 from evenedit.storage.survey_store import SurveyStore
@@ -307,7 +307,7 @@ def _answers(table: RatingTable, rater: str, revision: str, rated: Sequence[Requ
         status = int(table.status[at, row])
         if status == NOT_ASKED:
             continue
-        values = {QUESTION_IDS[q]: int(table.values[at, row, q]) for q in np.flatnonzero(table.values[at, row])}
+        values = {table.rubric.columns[q]: int(table.values[at, row, q]) for q in np.flatnonzero(table.values[at, row])}
         reply = Reply(Status(STATUSES[status]), {q: v for q, v in values.items() if v != MISSING})
         yield StoredReply(request.id, rater, revision, Kind.VLM, reply)
 

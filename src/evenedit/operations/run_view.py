@@ -18,7 +18,7 @@ from evenedit.operations.throughput import Throughput
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine
-from evenedit.results.words import count, phrase
+from evenedit.results.words import count
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
@@ -249,4 +249,4 @@ def interim_rates(study: StudyContext) -> Iterator[InterimRate]:
         for e in estimates(CrossedPanel(panel), [{}], rules):
             measure = Measure(e.measure)
             if measure.kind == MeasureKind.RATE and e.value is not None and e.editor is not None:
-                yield InterimRate(e.editor, phrase(measure.name), e.value, e.low, e.high, e.n)
+                yield InterimRate(e.editor, table.rubric.phrase(measure.name), e.value, e.low, e.high, e.n)

@@ -99,6 +99,12 @@ class Measure(str):
         """The part after the first dot: a question, a rate or a reading."""
         return self.partition(".")[2]
 
+    @property
+    def option(self) -> tuple[str, str]:
+        """Of a share, the question and the option: `share.headscarf[removed]` is about headscarf and removed."""
+        question, _, code = self.name.partition("[")
+        return question, code.removesuffix("]")
+
     def to(self, kind: MeasureKind) -> Measure:
         """Return the measure of another kind for the same question or rate."""
         return Measure.of(kind, self.name)

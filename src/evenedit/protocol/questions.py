@@ -71,6 +71,15 @@ class RateWords(_Row):
     """Whether it is a headline rate."""
 
 
+class ReadingWords(_Row):
+    """What is printed of a reading of an instrument that is no rate."""
+
+    title: str
+    phrase: str = ""
+    """The words before its mean: "on average L* changed by"."""
+    unit: Literal["share", "change"] = "change"
+
+
 class RateRow(RateWords):
     """A rate of a question: `[questions.rates.ID]`."""
 
@@ -113,6 +122,8 @@ class QuestionRow(_Row):
     id: str
     kind: Literal["ordinal", "categorical", "yes-no", "yes-partial-no", "set"]
     title: str
+    short: str = ""
+    """Its name in a caption of a picture; the title when left out."""
     text: str
     levels: tuple[str, ...] = ()
     options: tuple[OptionRow, ...] = ()

@@ -13,7 +13,16 @@ from typing import Any
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Prompt, Question
 from evenedit.protocol.factors import Factor
-from evenedit.protocol.questions import QuestionRow, QuestionSpec, Rate, RateWords, harm_of, read_rows, spec_of
+from evenedit.protocol.questions import (
+    QuestionRow,
+    QuestionSpec,
+    Rate,
+    RateWords,
+    ReadingWords,
+    harm_of,
+    read_rows,
+    spec_of,
+)
 
 SHIPPED = ("default", "published", "short-002")
 """The names of the shipped rubrics."""
@@ -145,6 +154,28 @@ class Rubric:
         """The rates that mean that another person is shown."""
         return tuple(name for name in self.drift_rates if self.severity(name) >= ANOTHER_PERSON)
 
+    @cached_property
+    def table_rates(self) -> tuple[str, ...]:
+        """The rates that are columns of the table of rates."""
+        return tuple(name for name in (*self.rates, *outcome_rates()) if self.words(name).table)
+
+    @cached_property
+    def card_rates(self) -> tuple[str, ...]:
+        """The rates of the model card."""
+        return tuple(name for name in (*self.rates, *outcome_rates()) if self.words(name).card)
+
+    @cached_property
+    def wanted_rates(self) -> tuple[str, ...]:
+        """The rates of which more is better."""
+        good = {"low": "at_least", "high": "at_most"}
+        return tuple(
+            name
+            for spec in self.specs
+            if not spec.is_choice
+            for name, rate in spec.rates.items()
+            if getattr(rate, good.get(harm_of(spec.row), ""), None) is not None
+        )
+
     def is_harm(self, rate: str) -> bool:
         """Return whether a rate counts what is bad for the person; what no question defines is taken for it."""
         return rate not in self.rates or rate in self.one_sided or rate in self.drift_rates
@@ -193,7 +224,40 @@ class Rubric:
             return self.questions[name].title
         if any(spec.id == name for spec in self.specs):
             return next(spec.asked.title for spec in self.specs if spec.id == name)
-        return self.words(name).title or name.replace("_", " ").capitalize()
+        reading = readings().get(name)
+        return (reading.title if reading else self.words(name).title) or name.replace("_", " ").capitalize()
+
+    def short(self, column: str) -> str:
+        """Return the name of a question in few letters, for captions of pictures."""
+        return self.spec_by_column[column].row.short or self.questions[column].title.lower()
+
+    def options(self, column: str) -> dict[str, str]:
+        """Return what is shown for each stored answer, in their order, by level or code."""
+        question = self.questions[column]
+        shown = question.words or ("",) * len(question.labels)
+        plain = (c.replace("_", " ").lower() if question.sided == "choice" else c for c in question.labels)
+        return {c: word or text for c, word, text in zip(question.labels, shown, plain, strict=True)}
+
+    def option_of_set(self, column: str) -> str:
+        """Return what is shown for the option of a set that a column is about."""
+        spec = self.spec_by_column[column]
+        code = column.removeprefix(f"{spec.id}.")
+        shown = dict(zip(spec.asked.labels, spec.asked.words, strict=False)).get(code, "")
+        return shown or code.replace("_", " ").lower()
+
+    def asked_differently(self, other: Rubric) -> list[str]:
+        """Return in words the rates and questions that have one id in both rubrics and are asked differently."""
+        asked, others = (
+            {**r.questions, **{n: r.questions[x.question] for n, x in r.rates.items()}} for r in (self, other)
+        )
+        differences = []
+        for name in (n for n in asked if n in others):
+            mine, its = asked[name], others[name]
+            if (mine.text, mine.labels, mine.words) != (its.text, its.labels, its.words):
+                forms = [_form(rubric, name) for rubric in (self, other)]
+                how = "in other words" if forms[0] == forms[1] else f"{forms[0]} against {forms[1]}"
+                differences.append(f"{name} is asked differently: {how}")
+        return differences
 
     def severity(self, name: str) -> float:
         """Return how bad one point of a rate or question is; a measured rate counts as the rated one."""
@@ -281,6 +345,12 @@ class Rubric:
         return cls(name, tuple(spec_of(row, declared=row.id in declared) for row in rows))
 
 
+def _form(rubric: Rubric, name: str) -> str:
+    """Return the form of a question, or of a rate's, in words: "1–5", "yes-no"."""
+    spec = rubric.spec_by_column[rubric.rates[name].question if name in rubric.rates else name]
+    return f"1–{len(spec.asked.labels)}" if spec.row.kind == "ordinal" else spec.row.kind
+
+
 def _table(spec: QuestionSpec) -> dict[str, Any]:
     table = spec.row.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return table | ({"declared": True} if spec.declared else {})
@@ -289,8 +359,23 @@ def _table(spec: QuestionSpec) -> dict[str, Any]:
 @cache
 def outcome_rates() -> dict[str, RateWords]:
     """Return the rates of how edits ended and of what instruments read, by id."""
-    data = tomllib.loads(_shipped("outcomes"))
-    return {name: RateWords.model_validate(row) for name, row in data["rates"].items()}
+    return {name: RateWords.model_validate(row) for name, row in _outcomes()["rates"].items()}
+
+
+@cache
+def readings() -> dict[str, ReadingWords]:
+    """Return the readings of instruments that are no rates, by id."""
+    return {name: ReadingWords.model_validate(row) for name, row in _outcomes()["readings"].items()}
+
+
+def order_of_readings() -> tuple[str, ...]:
+    """Return the ids of rates and readings of instruments in the order of the tables."""
+    return tuple(_outcomes()["order"])
+
+
+@cache
+def _outcomes() -> dict[str, Any]:
+    return tomllib.loads(_shipped("outcomes"))
 
 
 @cache

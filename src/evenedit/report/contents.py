@@ -33,6 +33,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table4": tables.means_by_editor,
     "floor": tables.floor_by_editor,
     "table19": tables.rates_by_editor,
+    "answers": tables.answers,
     "table20": tables.race_change_by_main_factor,
     "gaps": tables.gap_tests,
     "trends": tables.trends,
@@ -89,6 +90,7 @@ OF_INSTRUMENTS = (
 """Tables that instruments alone can fill."""
 FIGURES: dict[str, Callable[[Index], Drawing | None]] = {
     "figure4": figures.by_main_factor,
+    "figure_rates": figures.declared_by_main_factor,
     "figure_gaps": figures.gap_overview,
     "figure_transitions": direction_figures.transitions,
     "figure_measured": figures.measured_by_group,
@@ -125,12 +127,12 @@ SECTIONS = (
         "observed",
         "What was observed",
         ("figure_gaps", "table4", "figure_transitions"),
-        ("table19", "transitions", "floor", "noise", "aging"),
+        ("table19", "answers", "transitions", "floor", "noise", "aging"),
     ),
     Section(
         "affected",
         "Who was affected",
-        ("figure4", "table20", "figure_measured", "measured", "figure_measured_prompts"),
+        ("figure4", "figure_rates", "table20", "figure_measured", "measured", "figure_measured_prompts"),
         ("gaps", "trends", "measured_gaps", "measured_prompts"),
     ),
     Section("examples", "Examples", ("figure12", "figure13")),
@@ -190,7 +192,7 @@ SECTIONS = (
 
 FRONT = (
     Section("apart", "How far groups are apart", ("figure_gaps", "table19")),
-    Section("affected", "Who was affected", ("figure4",)),
+    Section("affected", "Who was affected", ("figure4", "figure_rates")),
     Section("seen", "What it looks like", ("figure13",)),
     Section("arms", "Mitigation and stereotypes", ("figure_mitigation", "figure_stereotype")),
 )

@@ -13,7 +13,6 @@ from PIL import Image
 from evenedit.cases.search import Gallery
 from evenedit.cases.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.core.errors import EvenEditError
-from evenedit.protocol import QUESTIONS
 from evenedit.report.pages.cases import CaseBundle, CaseField, CaseList, CaseNumber
 from evenedit.report.pages.example import ExampleCase
 from evenedit.reporting.examples import called
@@ -89,7 +88,7 @@ class ReportCases:
             outputs=["" if bare or i not in book.images else _name(book.images[i]) for i in edits["request_id"]],
             reasons=book.reasons,
             prompts={p: book.study.file.prompt(p).text for p in dict.fromkeys(edits["prompt_id"])},
-            scores=[f for f in gallery.fields if f in QUESTIONS],
+            scores=[f for f in gallery.fields if f in book.scores.table.rubric],
             printed=[n for n in gallery.numbers if "." in n],
         )
 

@@ -10,20 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Edit, Experiment, Prompt, Source
-from evenedit.protocol import PromptSet
-from evenedit.protocol.drift import drift
+from evenedit.protocol import PromptSet, Rubric
 from evenedit.protocol.measures import Measure
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import Scores
 from evenedit.report.pages.example import ExampleCase
 from evenedit.storage.store import Store
 
-RULES = (
-    ("skin_tone", "largest rated skin-tone change"),
-    ("race_drift", "largest rated race change"),
-    ("gender_drift", "largest rated gender change"),
-    ("edit_success", "lowest rated edit success"),
-)
-"""For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
 UNRATED = "not rated: the first of its prompt by request id"
 MEASURED: dict[Measure, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
     Measure.mean("skin_delta_L"): (
@@ -52,12 +44,42 @@ def called(prompt: Prompt) -> str:
     return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
 
 
+def shown_questions(rubric: Rubric) -> dict[str, str]:
+    """Return the questions whose strongest edit is shown, changes of the person first, with the note for the edit.
+
+    They are the axes with a headline rate and those that the study declares.
+    """
+    declared = {spec.id for spec in rubric.declared}
+    headline = {rate.question for name, rate in rubric.rates.items() if rubric.words(name).main}
+    shown = [q for q in rubric.axes if q in declared | headline]
+    changes = [q for q in shown if rubric.spec_by_column[q].row.neutral]
+    notes = {q: f"largest rated {in_few_words(rubric, q).replace(' ', '-')} change" for q in changes}
+    return notes | {q: f"lowest rated {rubric.title(q).lower()}" for q in shown if q not in changes}
+
+
+def in_few_words(rubric: Rubric, question: str) -> str:
+    """Return what a question about a change is about: "race"."""
+    return rubric.title(question).lower().removesuffix(" change")
+
+
+def departures(rubric: Rubric, question: str, answers: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the distance of scores from no change, or from the best score; -1 without a score."""
+    values = answers[:, rubric.at(question)].astype(np.int64)
+    calm = rubric.spec_by_column[question].row.neutral or len(rubric.questions[question].labels)
+    return np.where(values > 0, np.abs(values - calm), -1)
+
+
 def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[ExampleCase]:
     """Return, for every editor, the edit with the strongest score on each axis, and a typical one."""
     sources, edits = store.sources(), store.edits()
     table = scores.edits
-    axes = [QUESTION_IDS.index(q) for q, _ in RULES]
-    answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
+    rubric = scores.table.rubric
+    rules = shown_questions(rubric)
+    everywhere = [
+        q for q in rules if not (rubric.spec_by_column[q].row.prompts or rubric.spec_by_column[q].row.sources)
+    ]
+    axes = [rubric.at(q) for q in everywhere]
+    answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_) & bool(axes)
     diagnosed = (table["condition"] == ConditionKind.BASELINE) & (table["experiment"] == Experiment.DIAGNOSIS)
     diagnosed &= np.array([edits[i].image is not None and bool(sources[s].image) for i, s in _named(table)], bool)
     eligible = diagnosed.to_numpy() & answered
@@ -73,12 +95,11 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
         rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
         rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
         values = scores.values[rows][:, axes].astype(int)
-        far = drift(scores.values[rows]).by_axis
-        departure = np.column_stack([*(far[q] for q, _ in RULES if q in far), 5 - values[:, 3]])
+        departure = np.column_stack([departures(rubric, q, scores.values[rows]) for q in rules])
         picks: dict[int, str] = {}
         typical = np.argmin(abs(values - np.median(values, axis=0)).sum(axis=1))
         picks[int(typical)] = TYPICAL
-        for column, (_, note) in enumerate(RULES):
+        for column, note in enumerate(rules.values()):
             strongest = int(np.argmax(departure[:, column]))
             if departure[strongest, column] > 1:
                 picks.setdefault(strongest, note)
@@ -133,7 +154,7 @@ def _example(
         prompt_id=case["prompt_id"],
         prompt=names[case["prompt_id"]],
         group={f.name: source.attributes[f.name] for f in scores.table.factors if source.attributes.get(f.name)},
-        scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
+        scores={q: int(v) or None for q, v in zip(scores.table.rubric.columns, scores.values[row], strict=True) if v},
         source=store.images.open(source.image),
         edited=store.images.open(image),
         note=note,

@@ -18,13 +18,16 @@ from evenedit.cases import grids
 from evenedit.cases.labels import in_a_sentence, labels_in_words
 from evenedit.cases.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Source
-from evenedit.protocol import Factor, PromptSet
+from evenedit.protocol import Factor, PromptSet, Rubric
+from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.protocol.rubric import STEREOTYPE_QUESTIONS
+from evenedit.ratings.table import Scores
 from evenedit.report.figures.photo_figure import PhotoFigure, photo_figure
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
-from evenedit.reporting.examples import called
-from evenedit.results.words import count
+from evenedit.report.render.scales import short_scales
+from evenedit.reporting.examples import called, in_few_words
+from evenedit.results.words import count, listed
 from evenedit.stats.agreement.preference import change
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.storage.store import Store
@@ -38,17 +41,10 @@ MOSAIC, ACROSS = 480, 24
 SEED = 42
 PROMPTS = 6
 """The most prompts of figure 13, as in the paper."""
-SHORT = {**grids.SHORT, "aging_accuracy": "target age"}
-"""The short name of a question in a picture's caption."""
-RATED = "rated change of the person (skin tone, race, gender and age: distances from 'unchanged', summed)"
 MEASURED = "measured share of the picture that changed"
 CHANGED = Measure.mean("changed_share")
 READINGS = {Measure.mean("skin_delta_L"): "skin L* {:+.1f}", CHANGED: "{:.0%} changed"}
 """How a picture's caption prints a measurement, where nothing is rated."""
-KEY = (
-    "Under each picture its scores: edit 5 = fully applied; skin 3 = unchanged, above 3 lighter; race and gender "
-    "1 = same; age 3 = unchanged, above 3 older."
-)
 READINGS_KEY = (
     "Under each picture its measurements: change of the skin's lightness (L*) and share of the picture changed."
 )
@@ -69,6 +65,11 @@ class Album:
     def factors(self) -> tuple[Factor, ...]:
         """The study's factors, the main one first."""
         return self.scores.table.factors
+
+    @property
+    def rubric(self) -> Rubric:
+        """What the raters were asked."""
+        return self.scores.table.rubric
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -95,20 +96,26 @@ class Album:
 
     @cached_property
     def _rated(self) -> NDArray[np.int64]:
-        return change(self.scores.values, self.scores.table.rubric)
+        return change(self.scores.values, self.rubric)
 
     @cached_property
     def moved(self) -> tuple[NDArray[np.float64], str]:
         """The distance of each edit from its source, NaN where unknown, and what the distance is."""
         if self.is_rated:
-            return np.where(self._rated >= 0, self._rated, np.nan), RATED
+            changed = listed(
+                [in_few_words(self.rubric, q) for q in drift(self.scores.values, None, self.rubric).by_axis]
+            )
+            words = f"rated change of the person ({changed}: distances from 'unchanged', summed)"
+            return np.where(self._rated >= 0, self._rated, np.nan), words
         share = self._measured.get(CHANGED)
         return (np.full(len(self.scores.edits), np.nan), "") if share is None else (share, MEASURED)
 
     @property
     def key(self) -> str:
         """The explanation of the captions under the pictures."""
-        return f" {KEY}" if self.is_rated else f" {READINGS_KEY}" if self._measured else ""
+        shown = [q for q in grids.captioned(self.rubric) if q in self.rubric.axes]
+        key = f" Under each picture its scores: {short_scales(self.rubric, shown)}."
+        return key if self.is_rated else f" {READINGS_KEY}" if self._measured else ""
 
     @cached_property
     def diagnosed(self) -> pd.DataFrame:
@@ -132,8 +139,9 @@ class Album:
 
     def scores_in_words(self, row: int) -> str:
         """Describe the scores of an edit briefly, or its measurements if nothing is rated."""
-        scored = zip(QUESTION_IDS, self.scores.values[row], strict=True)
-        parts = [f"{SHORT[q]}{NO_BREAK}{value}" for q, value in scored if q in SHORT and value]
+        values = zip(self.rubric.columns, self.scores.values[row], strict=True)
+        scores = grids.caption(self.rubric, {q: int(value) for q, value in values if value}, NO_BREAK)
+        parts = [scores] if scores else []
         if not parts and not self.is_rated:
             readings = ((words, self._measured[m][row]) for m, words in READINGS.items() if m in self._measured)
             parts = [words.format(value).replace("-", "−") for words, value in readings if not np.isnan(value)]
@@ -253,7 +261,9 @@ def roles(album: Album) -> PhotoFigure | None:
     if GENDER not in {f.name for f in album.factors}:
         return None
     edits = album.scores.edits
-    verdict, role = (album.scores.values[:, QUESTION_IDS.index(q)] for q in ("stereotype", "target_role"))
+    if not all(question in album.rubric for question in STEREOTYPE_QUESTIONS):
+        return None
+    verdict, role = (album.scores.of(question) for question in STEREOTYPE_QUESTIONS)
     paired = edits.assign(row=np.arange(len(edits)), verdict=verdict)
     paired = paired[(edits["experiment"] == Experiment.STEREOTYPE) & (edits["condition"] == ConditionKind.BASELINE)]
     paired = paired[paired["outcome"] == Outcome.EDITED].sort_values("request_id")

@@ -321,7 +321,7 @@ class Results:
     @property
     def asked(self) -> Rubric:
         """The questions that were asked and the rates made of them."""
-        return _rubric(json.dumps(self.rubric, sort_keys=True))
+        return _rubric(json.dumps(self.rubric))
 
     @property
     def editors(self) -> tuple[str, ...]:

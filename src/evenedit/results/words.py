@@ -6,30 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.protocol import FACTORS, Factor
 
-PHRASES = {
-    "edit_success": "had the requested edit applied",
-    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
-    "skin_lighter": "were rated lighter in skin tone than the source",
-    "skin_darker": "were rated darker in skin tone than the source",
-    "race_change": "were rated as changed in apparent race",
-    "gender_change": "were rated as changed in apparent gender",
-    "older": "were rated older than the source",
-    "younger": "were rated younger than the source",
-    "refused": "were refused by the editor",
-    "no_image": "were answered in words, without a picture",
-    "no_picture": "were refused or answered in words, without a picture",
-    "unchanged": "were returned unchanged",
-    "measured_skin_lighter": "measured lighter in skin than the source",
-    "measured_skin_darker": "measured darker in skin than the source",
-    "another_person": "show a face as far from its source as another person's of the same label",
-    "measured_older": "show a face that a model reads 5 years or more older than in the source",
-    "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
-    "much_older": "show a face that a model reads 15 years or more older than in the source",
-    "much_younger": "show a face that a model reads 15 years or more younger than in the source",
-    "measured_gender_change": "show a face whose gender presentation a model reads as changed",
-    "not_one_person": "came back without exactly one person in them",
-}
-"""By rate, what the edits have in common that it counts."""
 NOUNS = {"no_image": "answers in words", "no_picture": "missing pictures"}
 """By rate, what it counts, where its name does not say it."""
 UNEDITED = {"refused": "refused", "no_image": "answered in words", "failed": "failed"}
@@ -37,11 +13,6 @@ UNEDITED = {"refused": "refused", "no_image": "answered in words", "failed": "fa
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"
-
-
-def phrase(rate: str) -> str:
-    """Return what the edits that a rate counts have in common: "were rated older than the source"."""
-    return PHRASES.get(rate, f"met {rate.replace('_', ' ')}")
 
 
 def listed(words: Sequence[str]) -> str:

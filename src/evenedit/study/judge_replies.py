@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.judges.parsing import evidence_of
 from evenedit.judges.raters import JudgeRater
+from evenedit.protocol import Rubric
 from evenedit.protocol.drift import drift
-from evenedit.ratings.table import RatingTable, Scores
+from evenedit.ratings.table import Scores
 from evenedit.results.materials import JudgedCase, JudgeWords
 from evenedit.study.context import StudyContext
 
 PER_EDITOR = 3
 """Cases of each failure and editor."""
+SUCCESS, ERASED = "edit_success", "soft_erasure"
 CHANGES = ("skin_lighter", "skin_darker", "race_change", "gender_change")
 """The rates that make an edit a case of replacement."""
 
@@ -29,19 +31,15 @@ def judged_cases(study: StudyContext, scores: Scores, raters: Sequence[JudgeRate
     """
     if not raters:
         return
-    edits, rates = scores.edits, study.file.rates
-    if not {"edit_success", "soft_erasure"} <= rates.keys():
+    edits, rates, rubric = scores.edits, study.file.rates, scores.table.rubric
+    if SUCCESS not in rates or ERASED not in rates:
         return
-    success = scores.of(rates["edit_success"].question).astype(np.int64)
-    moved = drift(scores.values, rates, scores.table.rubric)
+    success = scores.of(rates[SUCCESS].question).astype(np.int64)
+    moved = drift(scores.values, rates, rubric)
     baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     rated = (baseline & (edits["outcome"] == Outcome.EDITED)).to_numpy() & (success > 0)
-    erased = rated & rates["soft_erasure"].met(success)
-    replaced = (
-        rated
-        & rates["edit_success"].met(success)
-        & moved.any_of(tuple(rate for rate in CHANGES if rate in moved.meets))
-    )
+    erased = rated & rates[ERASED].met(success)
+    replaced = rated & rates[SUCCESS].met(success) & moved.any_of(tuple(r for r in CHANGES if r in moved.meets))
     person = np.nan_to_num(moved.points, nan=0.0)
     for editor in dict.fromkeys(edits["editor"]):
         of_editor = (edits["editor"] == editor).to_numpy()
@@ -80,17 +78,17 @@ def _case(
         values = table.values[table.raters.index(rater.id), row]
         if reply is not None and (values > 0).any():
             evidence, observations = evidence_of(reply.raw)
-            words.append(JudgeWords(rater.id, _scored(table, values), evidence, observations))
+            words.append(JudgeWords(rater.id, _scored(table.rubric, values), evidence, observations))
     return JudgedCase(
         failure=failure,
         request=edit["request_id"],
         editor=edit["editor"],
         prompt=edit["prompt_id"],
         group={f.name: edit[f.name] for f in table.factors if edit[f.name]},
-        scores=_scored(table, scores.values[row]),
+        scores=_scored(table.rubric, scores.values[row]),
         words=tuple(words),
     )
 
 
-def _scored(table: RatingTable, values: NDArray[np.int8]) -> dict[str, int]:
-    return {question: int(value) for question, value in zip(table.rubric.columns, values, strict=True) if value}
+def _scored(rubric: Rubric, values: NDArray[np.int8]) -> dict[str, int]:
+    return {question: int(value) for question, value in zip(rubric.columns, values, strict=True) if value}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -106,7 +107,7 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
         count=len(result.rows),
         wanted=wanted,
         back=back,
-        caption=grids.caption,
+        caption=partial(grids.caption, gallery.book.scores.table.rubric),
     )
 
 

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.figures.base import BLUE, INK, Drawing, new_figure
-from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.index import Index
 
 
 def transitions(index: Index) -> Drawing | None:
@@ -33,7 +33,7 @@ def transitions(index: Index) -> Drawing | None:
                 ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=BLUE, alpha=strength, linewidth=0))
                 color = "white" if strength > 0.55 else INK
                 ax.text(x, y, f"{d.total:,}", ha="center", va="center", fontsize=8.5, color=color)
-            ax.set_title(f"{index.factor(factor).title}: {display_name(editor)}")
+            ax.set_title(f"{index.factor(factor).title}: {index.name(editor)}")
             ax.set_xticks(range(len(codes)), names)
             ax.set_yticks(range(len(codes)), names)
             ax.set_xlim(-0.5, len(codes) - 0.5)

@@ -14,7 +14,7 @@ from evenedit.report.figures.base import (
     new_figure,
     tip_of,
 )
-from evenedit.report.render.index import Index, display_name, factor_noun, interval_excludes
+from evenedit.report.render.index import Index, factor_noun, interval_excludes
 from evenedit.report.render.table import format_number
 from evenedit.report.tables.experiments import occupations
 from evenedit.report.tables.main import CODED
@@ -48,25 +48,25 @@ def mitigation_arms(index: Index) -> Drawing | None:
                         e = index.find(Measure.delta(axis), editor, group, experiment="mitigation", condition=arm)
                         if e is None or e.value is None:
                             continue
-                        who = f"{display_name(editor)}, {index.group_name(group)}, {display_name(arm).lower()}"
+                        who = f"{index.name(editor)}, {index.group_name(group)}, {index.name(arm).lower()}"
                         tip = tip_of(index, who, e, "change")
                         filled = interval_excludes(e.low, e.high)
                         dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=filled, tip=tip)
                         if not code:
                             alt.append(
-                                f"{display_name(editor)}, {display_name(arm)}: {display_name(axis)} "
+                                f"{index.name(editor)}, {index.name(arm)}: {index.name(axis)} "
                                 f"{format_number(e.value, 'change')}."
                             )
                 ax.set_title(
-                    f"({'ab'[column]}) Δ {display_name(axis).lower()}\n{display_name(editor)}"
+                    f"({'ab'[column]}) Δ {index.name(axis).lower()}\n{index.name(editor)}"
                     if row == 0
-                    else display_name(editor)
+                    else index.name(editor)
                 )
                 ax.set_yticks(range(len(rows)), [index.group_name(index.main_group(code)) for code in rows])
                 ax.set_ylim(len(rows) - 0.4, -0.6)
                 ax.grid(axis="x")
         for arm, colour in arms:
-            axes[-1][0].plot([], [], "o-", color=colour, label=display_name(arm))
+            axes[-1][0].plot([], [], "o-", color=colour, label=index.name(arm))
         figure.legend(loc="outside lower right", ncols=2, frameon=False)
         return Drawing(
             figure,
@@ -105,20 +105,20 @@ def stereotype_shares(index: Index) -> Drawing | None:
                     e.high,
                     colours[condition],
                     filled=interval_excludes(e.low, e.high, 0.5),
-                    tip=tip_of(index, f"{display_name(editor)}, {display_name(condition).lower()}", e, "share"),
+                    tip=tip_of(index, f"{index.name(editor)}, {index.name(condition).lower()}", e, "share"),
                 )
                 if not group:
-                    alt.append(f"{display_name(editor)}, {display_name(condition)}: {format_number(e.value, 'share')}.")
+                    alt.append(f"{index.name(editor)}, {index.name(condition)}: {format_number(e.value, 'share')}.")
         ax.set_yticks(
             range(len(labels)),
-            [f"{display_name(editor)} · {occupations(group)}" for editor, group in labels],
+            [f"{index.name(editor)} · {occupations(group)}" for editor, group in labels],
         )
         ax.set_ylim(len(labels) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
         ax.grid(axis="x")
         ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
         for condition in conditions:
-            ax.plot([], [], "o-", color=colours[condition], label=display_name(condition))
+            ax.plot([], [], "o-", color=colours[condition], label=index.name(condition))
         figure.legend(loc="outside lower right", ncols=2, frameon=False)
         return Drawing(
             figure,

@@ -6,7 +6,7 @@ from evenedit.core.records import ConditionKind
 from evenedit.report.figures.base import BLUE, FAINT, VERMILLION, Drawing, dot, new_figure, query_of
 from evenedit.report.figures.inline import tip as tip_id
 from evenedit.report.render.agreement_rows import AgreementRows, axis_name, number
-from evenedit.report.render.index import Index, display_name, interval_excludes
+from evenedit.report.render.index import Index, interval_excludes
 from evenedit.report.render.table import format_number
 from evenedit.results.results import Agreement
 
@@ -59,7 +59,7 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
                 for arm, a in arms:
                     if a.value is not None:
                         colour, off = (BLUE, -0.12) if arm is ConditionKind.FEATURE else (FAINT, 0.14)
-                        tip = _tip(index, f"{axis_name(axis)}, {display_name(arm).lower()}", a, signed=True)
+                        tip = _tip(index, f"{axis_name(index, axis)}, {index.name(arm).lower()}", a, signed=True)
                         dot(
                             ax,
                             y + off,
@@ -71,15 +71,15 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
                             tip=tip,
                         )
                         alt.append(
-                            f"{axis_name(axis)}, {display_name(arm).lower()}: {format_number(a.value, 'change')}."
+                            f"{axis_name(index, axis)}, {index.name(arm).lower()}: {format_number(a.value, 'change')}."
                         )
-            ax.set_yticks(range(len(deltas)), [axis_name(axis) for axis, _ in deltas])
+            ax.set_yticks(range(len(deltas)), [axis_name(index, axis) for axis, _ in deltas])
             ax.set_ylim(len(deltas) - 0.4, -0.6)
             ax.grid(axis="x")
             ax.set_title("(b) Mitigated minus baseline, mean score\nbelow 0 = lower score or less change")
             for arm, colour in zip(ARMS, (BLUE, FAINT), strict=True):
                 if any(arm == other for _, arms in deltas for other, _ in arms):
-                    ax.plot([], [], "o-", color=colour, label=display_name(arm).lower())
+                    ax.plot([], [], "o-", color=colour, label=index.name(arm).lower())
         figure.legend(loc="outside lower right", ncols=4, frameon=False)
         return Drawing(
             figure,

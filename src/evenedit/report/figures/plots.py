@@ -24,46 +24,73 @@ from evenedit.report.figures.base import (
 )
 from evenedit.report.figures.inline import tip
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name, number
-from evenedit.report.render.index import ALPHA, RATES, Index, display_name, factor_noun, plural
+from evenedit.report.render.index import ALPHA, Index, factor_noun, listed, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.results.finding import CLEAR
 from evenedit.results.results import GapTest, Planted
 
+FIGURE4 = ("skin_lighter", "race_change")
+"""The rates of the paper's Figure 4."""
+PANEL_COLOURS = (VERMILLION, BLUE)
+"""The colours of the panels side by side."""
 MOST_PLANTED = 36
 """Rows of the figure of planted effects; the table has all of them."""
 
 
 def by_main_factor(index: Index) -> Drawing | None:
     """Figure 4 of the paper: skin lightening and race change by the main factor, one row per editor."""
+    titles = {"skin_lighter": "skin lightening", "race_change": "race change"}
+    words = {"skin_lighter": "lighter", "race_change": "changed in race"}
+    shown = [rate for rate in FIGURE4 if rate in index.rates]
+    what = listed([titles[rate] for rate in shown])
+    rules = [f"({'ab'[at]}) {words[rate]} ({index.thresholds[rate]})" for at, rate in enumerate(shown)]
+    caption = f"Share of edits rated {listed(rules)}"
+    return _by_main_factor(index, "figure4", f"{what[:1].upper()}{what[1:]}", shown, caption)
+
+
+def declared_by_main_factor(index: Index) -> Drawing | None:
+    """Draw the rates of declared questions by the main factor, one row of panels per editor and two rates."""
+    declared = {rate for spec in index.rubric.declared for rate in spec.rates}
+    shown = [rate for rate in index.rubric.table_rates if rate in declared]
+    caption = "Share of valid answers that each rate counts"
+    return _by_main_factor(index, "figure_rates", "Rates of the study's own questions", shown, caption)
+
+
+def _by_main_factor(index: Index, id: str, title: str, rates: Sequence[str], caption: str) -> Drawing | None:
+    """Draw rates by the levels of the main factor, two panels side by side."""
     if not index.rated:
         return None
     codes, what = index.main_levels(), factor_noun(index.main)
-    panels = (("skin_lighter", VERMILLION), ("race_change", BLUE))
-    lines = [
-        e
-        for e in index.lines("diagnosis")
-        if any(f is not None and f.n for r, _ in panels for c in codes
-               if (f := index.find(Measure.rate(r), e, index.main_group(c))))
-    ]  # fmt: skip
+    drawn = [
+        (editor, rate, e)
+        for editor in index.lines("diagnosis")
+        for rate in rates
+        for code in codes
+        if (e := index.find(Measure.rate(rate), editor, index.main_group(code))) is not None and e.n
+    ]
+    lines, rates = list(dict.fromkeys(e for e, _, _ in drawn)), [r for r in rates if any(r == d[1] for d in drawn)]
     if not lines:
         return None
     alt = []
-    with new_figure(8.6, 0.75 + 0.27 * (len(codes) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
-        axes = figure.subplots(len(lines), 2, sharex="col", sharey=True, squeeze=False)
-        for row, editor in enumerate(lines):
-            for column, (rate, colour) in enumerate(panels):
+    columns = min(len(rates), len(PANEL_COLOURS))
+    places = [(editor, rates[at : at + columns]) for editor in lines for at in range(0, len(rates), columns)]
+    with new_figure(8.6, 0.75 + 0.27 * (len(codes) + 1.9) * len(places), bool(index.results.simulated)) as figure:
+        axes = figure.subplots(len(places), columns, sharex="col", sharey=True, squeeze=False)
+        for row, (editor, several) in enumerate(places):
+            for column, rate in enumerate(several):
                 ax = axes[row][column]
-                seen = _dots(ax, index, rate, editor, codes, colour)
+                seen = _dots(ax, index, rate, editor, codes, PANEL_COLOURS[column])
                 if seen:
                     high, low = max(seen, key=lambda s: s[1]), min(seen, key=lambda s: s[1])
                     ends = [f"{where} {format_number(value, 'share')}" for where, value in (high, low)]
-                    alt.append(f"{display_name(editor)}, {display_name(rate).lower()}: {ends[0]} down to {ends[1]}.")
-                ax.set_title(
-                    f"({'ab'[column]}) {display_name(rate)}\n{display_name(editor)}"
-                    if row == 0
-                    else display_name(editor)
-                )
+                    alt.append(f"{index.name(editor)}, {index.name(rate).lower()}: {ends[0]} down to {ends[1]}.")
+                letter = f"({chr(ord('a') + rates.index(rate))}) {index.name(rate)}\n"
+                first = row == 0 or len(rates) > columns
+                ax.set_title(f"{letter}{index.name(editor)}" if first else index.name(editor))
+            for ax, above in zip(axes[row][len(several) :], axes[row - 1][len(several) :], strict=True):
+                ax.set_axis_off()
+                above.tick_params(labelbottom=True)
         for ax in axes[-1]:
             right = min(ax.get_xlim()[1], 1.02)
             ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole
@@ -71,10 +98,9 @@ def by_main_factor(index: Index) -> Drawing | None:
             ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
         return Drawing(
             figure,
-            "figure4",
-            f"Skin lightening and race change by {what}",
-            f"Share of edits rated (a) lighter ({index.thresholds['skin_lighter']}) and (b) changed in race "
-            f"({index.thresholds['race_change']}), by the label of the source, with {index.level} intervals. Filled: "
+            id,
+            f"{title} by {what}",
+            f"{caption}, by the label of the source, with {index.level} intervals. Filled: "
             f"the gap over {plural(index.main)} is clear, at least to the judges, and the group differs from the "
             "average. Dashed: everybody.",
             f"Dots with intervals by {what} and editor. " + " ".join(alt),
@@ -103,7 +129,7 @@ def _dots(
         e = index.find(measure, editor, group)
         if e is None or e.value is None:
             continue
-        text = tip_of(index, f"{display_name(editor)}, {names[y]}", e, "share")
+        text = tip_of(index, f"{index.name(editor)}, {names[y]}", e, "share")
         dot(ax, y, e.value, e.low, e.high, colour, filled=code in differing, tip=text)
         seen.append((names[y], e.value))
     ax.set_yticks(range(len(codes)), names)
@@ -117,7 +143,7 @@ def gap_overview(index: Index) -> Drawing | None:
     tests = [t for t in index.results.tests if (t.experiment, t.condition) == ("diagnosis", ConditionKind.BASELINE)]
     lines = [e for e in index.lines("diagnosis") if any(t.editor == e for t in tests)]
     factors = [f for f in index.factors if any(t.factor == f.name for t in tests)]
-    rates = [r for r in RATES if any(Measure(t.measure).name == r and t.value > 0 for t in tests)]
+    rates = [r for r in index.rubric.table_rates if any(Measure(t.measure).name == r and t.value > 0 for t in tests)]
     if not (lines and factors and rates):
         return None
     by_place = {(t.factor, t.editor, Measure(t.measure).name): t for t in tests}
@@ -133,13 +159,13 @@ def gap_overview(index: Index) -> Drawing | None:
                     _shade(ax, x, y, by_place.get((factor.name, editor, rate)), top, index)
             ax.set_xlim(-0.5, len(rates) - 0.5)
             ax.set_ylim(len(lines) - 0.5, -0.5)
-            ax.set_yticks(range(len(lines)), [display_name(e) for e in lines])
+            ax.set_yticks(range(len(lines)), [index.name(e) for e in lines])
             ax.spines["bottom"].set_visible(False)
-            ax.set_xticks(range(len(rates)), [display_name(r).replace(" ", "\n") for r in rates])
+            ax.set_xticks(range(len(rates)), [index.name(r).replace(" ", "\n") for r in rates])
             ax.tick_params(labeltop=row == 0, labelbottom=False)
         clear = [t for t in tests if t.level in CLEAR]
         largest = "; ".join(
-            f"{display_name(t.editor)}, {display_name(Measure(t.measure).name).lower()} by "
+            f"{index.name(t.editor)}, {index.name(Measure(t.measure).name).lower()} by "
             f"{index.factor_noun(t.factor)} "
             f"{format_number(t.value, 'points')}"
             for t in sorted(clear, key=lambda t: -t.value)[:8]
@@ -165,7 +191,7 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
     ends = f"{high} highest, {low} lowest"
     ends += "" if test.p_adjusted is None else f", p = {test.p_adjusted:.3f} adjusted for all tests"
     cases = Selection(test.measure, test.experiment, test.condition, test.editor, {test.factor: "*"})
-    words = f"{display_name(test.editor)}, {display_name(Measure(test.measure).name).lower()}: {ends}"
+    words = f"{index.name(test.editor)}, {index.name(Measure(test.measure).name).lower()}: {ends}"
     gid = tip(words, query_of(index, cases))
     ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
     mark = {"clear": " ●", "clear_to_judges": " ◐", "clear_to_judge": " ◐", "suggestive": " ○"}.get(
@@ -220,13 +246,13 @@ def planted_effects(index: Index) -> Drawing | None:
 
 
 def _planted_label(index: Index, p: Planted) -> str:
-    return f"{p.editor} · {display_name(Measure(p.measure).name)} · {index.group_name(p.group)}"
+    return f"{p.editor} · {index.name(Measure(p.measure).name)} · {index.group_name(p.group)}"
 
 
 def judges_and_people(index: Index) -> Drawing | None:
     """Draw the agreement of judges with people by question."""
     rows = AgreementRows.of(index.results)
-    axes = axes_compared(rows)
+    axes = axes_compared(index, rows)
     if not axes:
         return None
     alt = []
@@ -238,11 +264,11 @@ def judges_and_people(index: Index) -> Drawing | None:
             if row is None or row.value is None:
                 continue
             value = number(row)
-            words = f"{axis_name(axis)}: {value.formatted} {value.interval}, {row.n_items:,} items"
+            words = f"{axis_name(index, axis)}: {value.formatted} {value.interval}, {row.n_items:,} items"
             text = tip(words, query_of(index, value.cases))
             dot(ax, y, row.value, row.low, row.high, BLUE, filled=True, tip=text)
-            alt.append(f"{axis_name(axis)}: {value.formatted}.")
-        ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
+            alt.append(f"{axis_name(index, axis)}: {value.formatted}.")
+        ax.set_yticks(range(len(axes)), [axis_name(index, axis) for axis in axes])
         ax.set_ylim(len(axes) - 0.4, -0.6)
         ax.grid(axis="x")
         ax.set_xlabel("weighted κ (quadratic)")
@@ -291,23 +317,23 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
         axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (rater, readings, measure, colour) in enumerate(panels):
-                ax, what = axes[row][column], display_name(measure.name)
+                ax, what = axes[row][column], index.name(measure.name)
                 overall = readings.find(measure, editor)
                 unit: Unit = "share" if measure.kind == MeasureKind.RATE else "change"
                 if overall and overall.value is not None:
                     ax.axvline(overall.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
                     alt.append(
-                        f"{display_name(editor)}, {what.lower()}: {format_number(overall.value, unit)} over everybody."
+                        f"{index.name(editor)}, {what.lower()}: {format_number(overall.value, unit)} over everybody."
                     )
                 for y, group in enumerate(groups):
                     e = readings.find(measure, editor, group)
                     if e is not None and e.value is not None:
-                        text = tip_of(index, f"{display_name(editor)}, {index.group_name(group)}", e, unit, rater)
+                        text = tip_of(index, f"{index.name(editor)}, {index.group_name(group)}", e, unit, rater)
                         dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=text)
                 ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
-                ax.set_title(f"({'abcd'[column]}) {what}\n{display_name(editor)}" if row == 0 else display_name(editor))
+                ax.set_title(f"({'abcd'[column]}) {what}\n{index.name(editor)}" if row == 0 else index.name(editor))
         for column, (_, _, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.kind == MeasureKind.RATE:

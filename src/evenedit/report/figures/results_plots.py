@@ -10,21 +10,24 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
-from evenedit.protocol import factor
+from evenedit.protocol import Rubric, factor
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.rubric import order_of_readings
 from evenedit.report.figures.base import BLUE, FAINT, GREEN, VERMILLION, dot, new_figure
-from evenedit.report.render.index import MEASURED, RATES, display_name, group_name
+from evenedit.report.render.index import Index, group_name
 from evenedit.results.results import Results
 
 COLOURS = (BLUE, VERMILLION, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
 SHAPES = "osD^vP"
-DEFAULT_RATES_PLOTTED = ("soft_erasure", "skin_lighter", "race_change")
-"""The rates that are shown where none are named."""
+PLOTTED = 3
+"""Questions whose first headline rate is shown where no rate is named; those that the study declares are added."""
 
 
 def gaps_plot(results: Results, rates: Sequence[str] | None = None) -> Figure:
     """Draw how far the groups of each factor are apart in each rate, with intervals: a panel for each factor."""
-    chosen = list(rates) if rates else [r for r in (*RATES, *MEASURED) if _gaps(results, r)]
+    index = Index(results)
+    every = (*index.rubric.table_rates, *order_of_readings())
+    chosen = list(rates) if rates else [r for r in every if _gaps(results, r)]
     gaps = {rate: _gaps(results, rate) for rate in chosen}
     for rate, several in gaps.items():
         if not several:
@@ -43,9 +46,9 @@ def gaps_plot(results: Results, rates: Sequence[str] | None = None) -> Figure:
                     _draw(ax, y, e, number)
             ax.axvline(0, color=FAINT, linewidth=1)
             ax.set_title(f"Gap over {by.title.lower() if by.title.lower() == by.name else by.title}")
-            ax.set_yticks(range(len(chosen)), [display_name(r) for r in chosen])
+            ax.set_yticks(range(len(chosen)), [index.name(r) for r in chosen])
             _finish(ax, len(chosen))
-        _legend(figure, editors)
+        _legend(figure, index, editors)
         return figure
 
 
@@ -62,8 +65,13 @@ def rates_plot(
         if editor not in results.editors:
             known = ", ".join(results.editors)
             raise EvenEditError(f"there is no editor '{editor}' in these results; they have: {known}")
-    every = (*RATES, *(rate for rate in MEASURED if results.to_frame("measured")["measure"].eq(f"rate.{rate}").any()))
-    chosen = list(rates) if rates else [r for r in DEFAULT_RATES_PLOTTED if _rates(results, r, by, lines)]
+    index = Index(results)
+    measured = order_of_readings()
+    every = (
+        *index.rubric.table_rates,
+        *(rate for rate in measured if results.to_frame("measured")["measure"].eq(f"rate.{rate}").any()),
+    )
+    chosen = list(rates) if rates else [r for r in _plotted(index.rubric) if _rates(results, r, by, lines)]
     chosen = chosen or [r for r in every if _rates(results, r, by, lines)]
     levels = [c for c in over.codes if any(_rate(results, r, by, c, e) for r in chosen for e in lines)]
     absent = [r for r in chosen if not _rates(results, r, by, lines)]
@@ -77,11 +85,20 @@ def rates_plot(
                 for number, editor in enumerate(lines):
                     e = _rate(results, rate, by, code, editor)
                     _draw(ax, row + _offset(number, len(lines)), e, number)
-            ax.set_title(display_name(rate))
+            ax.set_title(index.name(rate))
             ax.set_yticks(range(len(levels)), [group_name({by: code}, results.factors) for code in levels])
             _finish(ax, len(levels))
-        _legend(figure, lines)
+        _legend(figure, index, lines)
         return figure
+
+
+def _plotted(rubric: Rubric) -> list[str]:
+    """Return the rates to show where none are named."""
+    unwanted = [rate for rate in rubric.rates if rate not in rubric.wanted_rates]
+    declared = {rate for spec in rubric.declared for rate in spec.rates}
+    first = {rubric.rates[r].question: r for r in reversed(unwanted) if rubric.words(r).main and r not in declared}
+    shipped = [rate for rate in unwanted if rate in first.values()]
+    return [*shipped[:PLOTTED], *(rate for rate in unwanted if rate in declared)]
 
 
 def _gaps(results: Results, rate: str) -> list[Estimate]:
@@ -123,11 +140,11 @@ def _finish(ax: Any, rows: int) -> None:
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
 
 
-def _legend(figure: Figure, editors: Sequence[str]) -> None:
+def _legend(figure: Figure, index: Index, editors: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=SHAPES[n % len(SHAPES)], label=display_name(e))
+        Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=SHAPES[n % len(SHAPES)], label=index.name(e))
         for n, e in enumerate(editors)
     ]
     figure.legend(handles=marks, loc="outside lower left", ncols=2, frameon=False)

@@ -20,7 +20,7 @@ from evenedit.report.figures.base import (
     query_of,
 )
 from evenedit.report.figures.inline import tip
-from evenedit.report.render.index import ALPHA, Index, display_name
+from evenedit.report.render.index import ALPHA, Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import format_number
 from evenedit.results.results import GapTest, Multiverse, Specification
@@ -37,7 +37,7 @@ def specification_curve(index: Index) -> Drawing | None:
     multiverses = clearest(index)[:MOST]
     if not multiverses:
         return None
-    lines = _lines(multiverses)
+    lines = _lines(index, multiverses)
     with new_figure(8.6, 2.6 + 0.19 * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(
             2, len(multiverses), sharex="col", sharey="row", squeeze=False, height_ratios=[2.0, 0.19 * len(lines)]
@@ -90,7 +90,7 @@ def sentence(index: Index, m: Multiverse) -> str:
     ends += [f"the order is reversed in {turned}"] if (turned := sum(v < 0 for v in values)) else []
     ends += [f"a group has no score in {none}"] if (none := count - len(values)) else []
     return (
-        f"{display_name(Measure(m.measure).name)} by {index.factor_noun(m.factor)} under {count} readings of the same "
+        f"{index.name(Measure(m.measure).name)} by {index.factor_noun(m.factor)} under {count} readings of the same "
         "scores: "
         f"{', '.join(ends)}; p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
     )
@@ -100,13 +100,13 @@ def _value(s: Specification) -> float:
     return s.value or 0.0
 
 
-def _lines(multiverses: list[Multiverse]) -> list[tuple[str, str, str]]:
+def _lines(index: Index, multiverses: list[Multiverse]) -> list[tuple[str, str, str]]:
     """Return the choices that occur, each as kind, value and label."""
     labels: dict[tuple[str, str], str] = {}
     for choice in CHOICES:
         values = {getattr(s, choice) for m in multiverses for s in m.specifications}
         for value in sorted(values):
-            words = f"exclude {value}" if choice == "exclusion" and value != "none" else display_name(value)
+            words = f"exclude {value}" if choice == "exclusion" and value != "none" else index.name(value)
             words = {"none": "exclude nothing"}.get(value, words) if choice == "exclusion" else words
             labels[choice, value] = f"ensemble: {value}" if choice == "ensemble" else words
     return [(choice, value, label) for (choice, value), label in labels.items()]
@@ -133,7 +133,7 @@ def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, p
     highest, lowest = (index.level_name(m.factor, code) for code in (m.highest, m.lowest))
     title = (
         m.editor,
-        f"{display_name(Measure(m.measure).name)} by {index.factor_noun(m.factor)}:",
+        f"{index.name(Measure(m.measure).name)} by {index.factor_noun(m.factor)}:",
         f"{highest} − {lowest}",
     )
     lines = [line for part in title for line in textwrap.wrap(part, LETTERS // panels)]

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenedit.protocol import QUESTIONS
+import numpy as np
+
+from evenedit.protocol import Rubric
 from evenedit.report.render.html import thumbnail
-from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.index import Index
 from evenedit.report.render.table import DASH
 
 if TYPE_CHECKING:
@@ -43,21 +45,32 @@ def example_card(index: Index, example: ExampleCase, seen: dict[str, str]) -> di
         **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note", "id", "readings")},
         "group": index.group_name(example.group),
         "pictures": [thumbnail(image, seen) for image in (example.source, example.edited)],
-        "scores": [_score(q, value) for q, value in example.scores.items()],
-        "notable": [f"{title} {value}" for title, value, _ in (_score(*s) for s in _notable(example))],
+        "scores": [_score(index.rubric, q, value) for q, value in example.scores.items() if q in index.rubric],
+        "notable": [
+            f"{title} {value}"
+            for title, value, _ in (_score(index.rubric, *s) for s in _notable(index.rubric, example))
+        ],
     }
 
 
-def _notable(example: ExampleCase) -> list[tuple[str, int]]:
+def _notable(rubric: Rubric, example: ExampleCase) -> list[tuple[str, int]]:
     """Return the scores that show a change of the person or an unfulfilled request."""
-    calm = {"two": 3, "one": 1, "quality": 5}
-    scored = ((q, value) for q, value in example.scores.items() if value is not None and q in QUESTIONS)
-    return [(q, value) for q, value in scored if value != calm.get(QUESTIONS[q].sided, value)]
+    scored = ((q, value) for q, value in example.scores.items() if value is not None and q in rubric)
+    return [(q, value) for q, value in scored if value != _calm(rubric, q, value)]
 
 
-def _score(question: str, value: int | None) -> tuple[str, str, str]:
+def _calm(rubric: Rubric, question: str, value: int) -> int:
+    """Return the score that is not worth a word: no change, the best of a quality, any choice without a rate."""
+    spec = rubric.spec_by_column[question]
+    if not spec.is_choice:
+        return spec.row.neutral or (1 if spec.row.harm == "high" else len(spec.asked.labels))
+    bad = any(rate.question == question and rate.met(np.array([value]))[0] for rate in spec.rates.values())
+    return 0 if bad else value
+
+
+def _score(rubric: Rubric, question: str, value: int | None) -> tuple[str, str, str]:
     """Return the title of a question, the score and the rubric's label of the score."""
-    known = QUESTIONS.get(question)
-    if known is None or value is None or not 1 <= value <= len(known.labels):
-        return display_name(question), DASH if value is None else str(value), "no score" if value is None else ""
-    return known.title, str(value), known.labels[value - 1]
+    title, options = rubric.title(question), list(rubric.options(question).values())
+    if value is None or not 1 <= value <= len(options):
+        return title, DASH if value is None else str(value), "no score" if value is None else ""
+    return title, options[value - 1] if question in rubric.choices else str(value), options[value - 1]

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, display_name
+from evenedit.report.render.index import Index
 from evenedit.report.render.table import DASH
 from evenedit.results.words import count
-
-AGING = "aging_accuracy"
-"""The question that takes the place of age change where a prompt asks for another age."""
 
 
 def study_facts(index: Index) -> list[tuple[str, str]]:
@@ -33,9 +30,7 @@ def study_facts(index: Index) -> list[tuple[str, str]]:
         ("Instruments", ", ".join(index.instruments)),
         (
             "Rates",
-            ", ".join(f"{display_name(r).lower()} {rule}" for r, rule in index.thresholds.items())
-            if index.rated
-            else "",
+            ", ".join(f"{index.name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
         ),
     ]
     return [(term, text) for term, text in facts if text]
@@ -101,7 +96,7 @@ def limits(index: Index) -> Iterator[str]:
         yield (
             "A rate depends on its threshold and on how missing scores are treated; the sensitivity table shows both."
         )
-    aged = any(Measure(e.measure).name == AGING for e in results.estimates)
+    aged = any(Measure(e.measure).name in index.rubric.replaced for e in results.estimates)
     if aged and not results.rules.get("aging_in_age_axis"):
         yield "Age ratings of prompts that ask for another age are left out of the age axis."
     yield (

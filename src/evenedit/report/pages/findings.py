@@ -9,8 +9,8 @@ from typing import Any
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
 from evenedit.report.pages.example import ExampleCase, example_card
-from evenedit.report.render.index import EVIDENCE, Index, display_name, level_name
-from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection, count_query
+from evenedit.report.render.index import EVIDENCE, Index, level_name
+from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.report.text.findings import agreement, scope
 from evenedit.results.finding import EFFECT_LEVELS
@@ -31,8 +31,6 @@ ON_CARD = 3
 PAIRS = 6
 """Pairs of pictures on the page of a finding."""
 UNITS: dict[str, Unit] = {"mean": "score", "delta": "change", "gap": "points", "shift": "points", "contrast": "points"}
-WANTED = ("edit_success",)
-"""Rates of which more is better."""
 CARRIERS = 6
 """Prompts and portraits that are named on the page of a finding: those that add most to it."""
 
@@ -88,20 +86,25 @@ class EditorCard:
 
 def shown_findings(index: Index, links: CaseLinks) -> list[ShownFinding]:
     """Return every finding in the order of the results, worst first."""
-    return [ShownFinding(number, f, links(selection_of(f))) for number, f in enumerate(index.results.findings, start=1)]
+    return [
+        ShownFinding(number, f, links(selection_of(index, f)))
+        for number, f in enumerate(index.results.findings, start=1)
+    ]
 
 
-def selection_of(f: Finding) -> Selection | None:
+def selection_of(index: Index, f: Finding) -> Selection | None:
     """Return the edits behind a finding; None if it concerns no edits in particular."""
     if f.experiment is None or (f.measure is None and not f.cases):
         return None
     rater = None if f.rater in (None, "ensemble") else PEOPLE if f.rater == "people" else f.rater
-    measure = count_query(f.measure or "", f.value if f.judge_value is None else f.judge_value, rater)
-    if f.kind == "gap" and Measure(measure).name in WANTED:  # the group that fares worse has fewer of them
-        measure = ""
+    value = f.value if f.judge_value is None else f.judge_value
+    measure = (f.measure or "") if value else ""
+    if f.kind == "gap" and Measure(measure).name in index.rubric.wanted_rates:
+        measure = ""  # the group that fares worse has fewer of them
     group = {k: v for k, v in (f.group or {}).items() if v != "*"}
     return Selection(
-        measure, f.experiment, f.condition or ConditionKind.BASELINE, f.editor, group, rater, unasked=f.kind == "shift"
+        *(measure, f.experiment, f.condition or ConditionKind.BASELINE, f.editor, group, rater),
+        *(f.kind == "shift", (value or 0) < 0),
     )
 
 
@@ -158,7 +161,7 @@ def finding_facts(index: Index, f: Finding) -> list[tuple[str, str]]:
         ("Reliability", agreement(f)),
         ("Editor", f.editor or ""),
         ("Experiment", ", ".join(filter(None, (f.experiment, f.condition)))),
-        ("Measure", display_name(measure.name) if measure else ""),
+        ("Measure", index.name(measure.name) if measure else ""),
         ("Read by", {"ensemble": "the judges, combined", "people": "people"}.get(f.rater or "", f.rater or "")),
         ("Group", index.group_name(f.group) if f.group is not None else ""),
         (
@@ -190,7 +193,7 @@ def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list
     """Return the prompts and portraits that add most to a finding: name, part of its value, share, cases."""
     units = {"prompt": ("Prompts", "prompt"), "face": ("Portraits", "source")}
     tables = []
-    cases = selection_of(f) or Selection()
+    cases = selection_of(index, f) or Selection()
     for unit, (title, field) in units.items():
         contributions = [c for c in index.results.contributions if f.id and c.finding == f.id and c.unit == unit]
         contributions = sorted(contributions, key=lambda c: -c.share)[:CARRIERS]

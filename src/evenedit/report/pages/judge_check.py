@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenedit.protocol import FACTORS, QUESTIONS, Factor
+from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
 from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, new_figure, render_figure
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
-from evenedit.report.render.index import Index, display_name, interval_excludes
+from evenedit.report.render.index import Index, interval_excludes
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
 from evenedit.report.text.summary import Sentence
 from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift
@@ -31,9 +31,12 @@ BY_COLOUR = ("skin_tone", "race_drift")
 """Questions whose answers may depend on colour."""
 
 
-def write_check(check: JudgeCheck, out: Path, *, title: str, factors: tuple[Factor, ...] = FACTORS) -> Path:
+def write_check(
+    check: JudgeCheck, out: Path, *, title: str, factors: tuple[Factor, ...] = FACTORS, rubric: Rubric | None = None
+) -> Path:
     """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
-    index = Index(Results(check.provenance, check.rules, estimates=(), factors=factors, simulated=check.simulated))
+    asked = tuple((rubric or default_rubric()).to_tables())
+    index = Index(Results(check.provenance, check.rules, (), factors=factors, simulated=check.simulated, rubric=asked))
     built = [_moves(check, index), _groups(check, index), _calls(check, index)]
     tables = {table.id: table for table in built if table is not None}
     drawing = _figure(check, index)
@@ -65,7 +68,7 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
             ("Ways of asking", ", ".join(rules["variants"].values())),
             ("Intervals", f"{index.level}, {rules['intervals']}: all edits of a face go together"),
         ],
-        summary=[(judge, list(_sentences(check, judge))) for judge in _judges(check)],
+        summary=[(judge, list(_sentences(index, check, judge))) for judge in _judges(check)],
         labels=index.nouns,
         badges=BADGES,
         level=index.level,
@@ -96,7 +99,7 @@ def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Numb
 # -- words -----------------------------------------------------------------------------------------------------
 
 
-def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
+def _sentences(index: Index, check: JudgeCheck, judge: str) -> Iterator[Sentence]:
     """Sentences on how far a judge's answers change, each with its certainty."""
     repeats, intro = _overall_shifts(check, judge, "again"), VARIANT_TEXT["again"]
     if repeats and not any(map(_changed, repeats)):
@@ -104,15 +107,17 @@ def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
     elif repeats:
         most, least = max(repeats, key=_changed), min(repeats, key=_changed)
         two = max(repeats, key=lambda s: s.changed_two.value or 0.0)
-        words = f"{intro}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
-        words += f"({_title(most)}) of its answers"
+        words = f"{intro}, it changed {_share(least.changed)} ({_title(index, least)}) to {_share(most.changed)} "
+        words += f"({_title(index, most)}) of its answers"
         words += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
         yield Sentence(words, "observed", judge)
     for comparison in (c for c in COMPARED if c != "again"):
-        yield from _shifted(check, judge, comparison)
+        yield from _shifted(index, check, judge, comparison)
     colourless = [s for q in BY_COLOUR if (s := check.find(judge, "grey", q)) is not None and s.n]
     if colourless:
-        unchanged = " and ".join(f"{_share(s.changed, complement=True)} of its {_title(s)} scores" for s in colourless)
+        unchanged = " and ".join(
+            f"{_share(s.changed, complement=True)} of its {_title(index, s)} scores" for s in colourless
+        )
         repeated = [check.find(judge, "again", s.question) for s in colourless]
         usual = " and ".join(_share(s.changed, complement=True) for s in repeated if s is not None and s.n)
         yield Sentence(
@@ -130,10 +135,10 @@ def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
         yield Sentence(f"The check is not complete: {waiting:,} calls have not been made yet.", "caution", judge)
 
 
-def _shifted(check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sentence]:
+def _shifted(index: Index, check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sentence]:
     """Sentences on the shifts of one comparison over everybody."""
     shifts = _overall_shifts(check, judge, comparison)
-    moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in shifts if _is_moved(s))
+    moved = ", ".join(f"{_title(index, s)} by {_points(s.mean)}" for s in shifts if _is_moved(s))
     if moved:
         yield Sentence(f"{VARIANT_TEXT[comparison]}, it moved {moved} on average.", "suggestive", judge)
     elif shifts and not any(map(_changed, shifts)):
@@ -155,8 +160,8 @@ def _changed(shift: Shift) -> float:
     return shift.changed.value or 0.0
 
 
-def _title(shift: Shift) -> str:
-    return QUESTIONS[shift.question].title.lower()
+def _title(index: Index, shift: Shift) -> str:
+    return index.name(shift.question).lower()
 
 
 def _share(moved: Moved, *, complement: bool = False) -> str:
@@ -261,7 +266,7 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
     comparisons = [c for c in COMPARED if any(places[j, c] for j in judges)]
     if not comparisons:
         return None
-    questions = [q for q in QUESTIONS if any(s.question == q for shifts in places.values() for s in shifts)]
+    questions = [q for q in index.rubric.columns if any(s.question == q for shifts in places.values() for s in shifts)]
     moved = []
     with new_figure(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
         axes = figure.subplots(len(comparisons), len(judges), sharex=True, sharey=True, squeeze=False)
@@ -280,9 +285,9 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
                         filled=_is_moved(s),
                     )
                     if _is_moved(s):
-                        moved.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
-                ax.set_title(f"{judge}\n{display_name(comparison)}" if row == 0 else display_name(comparison))
-                _scale(ax, questions)
+                        moved.append(f"{judge}, {COMPARED[comparison]}, {_title(index, s)}: {_points(s.mean)}.")
+                ax.set_title(f"{judge}\n{index.name(comparison)}" if row == 0 else index.name(comparison))
+                _scale(index, ax, questions)
         return Drawing(
             figure,
             "figure_moves",
@@ -293,8 +298,8 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
         )
 
 
-def _scale(ax: Any, questions: Sequence[str]) -> None:
-    ax.set_yticks(range(len(questions)), [QUESTIONS[q].title for q in questions])
+def _scale(index: Index, ax: Any, questions: Sequence[str]) -> None:
+    ax.set_yticks(range(len(questions)), [index.name(q) for q in questions])
     ax.set_ylim(len(questions) - 0.4, -0.6)
     ax.grid(axis="x")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:+g}".replace("-", "−").replace("+0", "0") if x else "0")

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from evenedit.core.records import ConditionKind
-from evenedit.protocol import AXES, QUESTIONS
-from evenedit.report.render.index import display_name
+from evenedit.report.render.index import Index
 from evenedit.report.render.selection import PEOPLE, Selection
 from evenedit.report.render.table import Number, Unit
 from evenedit.results.results import Agreement, Results
 
+DISTANCE = ".distance"
+"""After a question: how far its scores are from no change."""
 COHORTS = {"all": "all ratings", "complete": "equally many per item"}
 """The names of sets of people's ratings on the page."""
 AXIS_NAMES = {
@@ -20,14 +21,16 @@ AXIS_NAMES = {
     "race_drift.label": "Race changed (yes, no)",
     "preference": "Preference (mitigated, baseline, same)",
     "stereotype": "Stereotype (followed, resisted, unclear)",
-    **{f"{q.id}.distance": f"{q.title}, distance from 3" for q in QUESTIONS.values() if q.sided == "two"},
 }
 """Axes that are no question of the rubric, in words."""
 
 
-def axis_name(axis: str) -> str:
+def axis_name(index: Index, axis: str) -> str:
     """Return the title of an axis."""
-    return AXIS_NAMES.get(axis, display_name(axis))
+    question = axis.removesuffix(DISTANCE)
+    if question != axis and question in index.rubric:
+        return f"{index.name(question)}, distance from {index.rubric.no_change(question)}"
+    return AXIS_NAMES.get(axis, index.name(axis))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,6 @@ def _key(
     return statistic, axis, condition, editor, frozenset(group.items()), raters
 
 
-def axes_compared(rows: AgreementRows) -> list[str]:
+def axes_compared(index: Index, rows: AgreementRows) -> list[str]:
     """Return the questions on which judges and people are compared at the baseline."""
-    return [q for q in (*AXES, "aging_accuracy") if rows.find("weighted_kappa_quadratic", q) is not None]
+    return [q for q in index.rubric.ordinal if rows.find("weighted_kappa_quadratic", q) is not None]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evenedit.core.images import write_whole
-from evenedit.report.render.index import display_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -41,7 +40,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"name": display_name, "data_uri": _data_uri}
+    env.filters |= {"data_uri": _data_uri}
     return env
 
 

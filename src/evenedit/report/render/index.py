@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from evenedit.core.records import ConditionKind, Estimate, Prompt, language_of
-from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
+from evenedit.protocol import Factor, Rate, Rubric
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import load_prompts
+from evenedit.protocol.rubric import MEASURED, outcome_rates, readings
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, ReadingWords, Results
 from evenedit.results.words import factor_noun as factor_noun
@@ -25,43 +26,7 @@ ALPHA = 0.05
 POOLED = "all"
 """The code of all editors together in tables."""
 
-RATES: dict[str, str] = {
-    "edit_success": "Edit success",
-    "soft_erasure": "Soft erasure",
-    "skin_lighter": "Skin rated lighter",
-    "skin_darker": "Skin rated darker",
-    "race_change": "Race change",
-    "gender_change": "Gender change",
-    "older": "Rated older",
-    "younger": "Rated younger",
-    "refused": "Refused",
-    "no_image": "Answered in words",
-    "no_picture": "No picture",
-}
-"""The rates of edits of one portrait, in the order of the tables."""
-
-MEASURED: dict[str, str] = {
-    "unchanged": "Unchanged",
-    "redrawn": "of these redrawn",
-    "changed_share": "Share of the picture changed",
-    "measured_skin_lighter": "Skin measured lighter",
-    "measured_skin_darker": "Skin measured darker",
-    "skin_delta_L": "Skin ΔL*",
-    "another_person": "Another face",
-    "measured_older": "Read older by a model",
-    "measured_younger": "Read younger by a model",
-    "age_delta_years": "Years read older",
-    "much_older": "Read 15 years older or more",
-    "much_younger": "Read 15 years younger or more",
-    "measured_gender_change": "Gender presentation read as changed by a model",
-    "gender_delta": "Gender presentation read, change (logits)",
-}
-"""The measurements of instruments, in the order of the tables."""
-
 NAMES: dict[str, str] = {
-    **{q.id: q.title for q in QUESTIONS.values()},
-    **RATES,
-    **MEASURED,
     "followed": "Stereotype followed",
     "resisted": "Stereotype resisted",
     "unclear": "Unclear",
@@ -86,7 +51,7 @@ NAMES: dict[str, str] = {
     "neutral-3": "missing counted as 3",
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
-"""The words for codes of the protocol; levels of factors have titles of their own."""
+"""The words for codes of the protocol; questions and rates have titles in the rubric, levels of factors their own."""
 LEVELS: dict[str, str] = {
     "clear": "clear",
     "clear_to_judges": "clear to the judges",
@@ -145,12 +110,21 @@ def evidence_of(test: GapTest) -> Label:
     return Label(test.evidence, EVIDENCE.get(test.evidence, ""))
 
 
-def display_name(code: str | None) -> str:
-    """Return the words for a code of the protocol; any other text is returned as it is, None means all editors."""
-    if code is None:
-        return NAMES[POOLED]
-    language = language_of(code)
-    return f"Asked in '{language}'" if language else NAMES.get(code, code)
+class Names:
+    """The words for codes: of the protocol, and of the questions and rates of a rubric."""
+
+    def __init__(self, rubric: Rubric, titles: Mapping[str, str] | None = None) -> None:
+        """Begin with the words of a rubric; `titles` name readings of instruments."""
+        codes = (*rubric.columns, *rubric.rates, *outcome_rates(), *readings())
+        codes = (*(spec.id for spec in rubric.specs), *codes, *(MEASURED + rate for rate in rubric.rates))
+        self._words = {**(titles or {}), **{code: rubric.title(code) for code in codes}, **NAMES}
+
+    def __call__(self, code: str | None) -> str:
+        """Return the words for a code; any other text is returned as it is, None means all editors."""
+        if code is None:
+            return self._words[POOLED]
+        language = language_of(code)
+        return f"Asked in '{language}'" if language else self._words.get(code, code)
 
 
 def _key(
@@ -164,6 +138,8 @@ class Index:
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        self.rubric = results.asked
+        self.name = Names(self.rubric, {name: words.title for name, words in self.readings.items()})
         self._estimates = {_key(e.measure, e.experiment, e.condition, e.editor, e.group): e for e in results.estimates}
         self._contrasts = {_key(c.measure, c.experiment, c.condition, c.editor, c.group): c for c in results.contrasts}
 
@@ -333,10 +309,6 @@ class Index:
         """The words for what instruments read, by name."""
         return {words.name: words for m in self.results.measured for words in m.readings}
 
-    def reading_title(self, name: str) -> str:
-        """Return the title of a reading, or of a rate that is made of an instrument's answers."""
-        return NAMES.get(name) or (self.readings[name].title if name in self.readings else "") or name
-
     @cached_property
     def instruments(self) -> dict[str, Index]:
         """By instrument, an index of its own results."""
@@ -363,8 +335,22 @@ class Index:
     @cached_property
     def thresholds(self) -> dict[str, str]:
         """The threshold of each rate, e.g. race_change: ≥3."""
-        used = {rate: str(rule).split()[-1] for rate, rule in self.results.rules.get("rates", {}).items()}
-        return {r.id: r.rule for r in DEFAULT_RATES.values()} | used
+        return {name: self._rule(rate) for name, rate in self.rates.items()}
+
+    @cached_property
+    def rates(self) -> dict[str, Rate]:
+        """The rates of all questions under the thresholds of the results."""
+        used, questions = self.results.rules.get("rates", {}), self.rubric.questions
+        return {**self.rubric.rates, **{id: Rate.parse(id, str(rule), questions) for id, rule in used.items()}}
+
+    def _rule(self, rate: Rate) -> str:
+        """Return a rate's rule in words; of a choice, the options that it counts."""
+        if not rate.is_:
+            return rate.rule
+        if self.rubric.spec_by_column[rate.question].asked.sided == "set":
+            return "chosen"
+        options = self.rubric.options(rate.question)
+        return f"= {' or '.join(options[code] for code in rate.is_)}"
 
     @property
     def level(self) -> str:

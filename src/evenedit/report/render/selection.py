@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import urlencode
 
+import numpy as np
+
 from evenedit.core.records import ConditionKind, Estimate
-from evenedit.protocol import DEFAULT_RATES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.questions import Rate
-from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.protocol.rubric import MEASURED
 from evenedit.report.render.index import Index
 from evenedit.results.results import GapTest
 from evenedit.results.sensitivities import Bound, LeaveOneOut, Multiverse
@@ -57,27 +58,20 @@ class Selection:
     """An instrument's id, or `people`; None for the ensemble of judges."""
     unasked: bool = False
     """Whether edits whose prompt asks for the change are left out, as in a shift."""
+    below: bool | None = None
+    """Whether a two-sided shift counts the side below no change; None where it counts neither."""
 
     @classmethod
     def of(cls, e: Estimate, rater: str | None = None) -> Selection:
         """Return the edits behind an estimate: those it counts, or all it is over if it counts none."""
         unasked = Measure(e.measure).kind == MeasureKind.SHIFT
-        measure = count_query(e.measure, e.value, rater)
-        return cls(measure, e.experiment, e.condition, e.editor, e.group, rater, unasked)
+        measure, below = e.measure if e.value else "", (e.value or 0) < 0
+        return cls(measure, e.experiment, e.condition, e.editor, e.group, rater, unasked, below)
 
     @classmethod
     def of_gap(cls, x: Bound | LeaveOneOut | Multiverse) -> Selection:
         """Return the edits behind a gap over a factor."""
         return cls(x.measure, x.experiment, x.condition, x.editor, {x.factor: EVERY})
-
-
-def count_query(measure: str, value: float | None, rater: str | None) -> str:
-    """Return what a number counts: for a shift, the rate on its larger side; nothing if it is 0 or missing."""
-    known = Measure(measure)
-    if value and known.kind == MeasureKind.SHIFT and known.name in TWO_SIDED:
-        side = TWO_SIDED[known.name][value < 0]
-        return Measure.rate(side if rater is None else f"measured_{side}")
-    return measure if value else ""
 
 
 class CaseLinks:
@@ -103,7 +97,16 @@ class CaseLinks:
 
     def query(self, selection: Selection) -> str:
         """Build the query of a selection: the values of fields, and ranges of numbers."""
+        selection = replace(selection, measure=self._counted_measure(selection))
         return urlencode([*self._over(selection), *self._counted(selection)])
+
+    def _counted_measure(self, s: Selection) -> str:
+        """Return what a number counts: for a shift of a two-sided question, the rate on its larger side."""
+        measure = Measure(s.measure)
+        sides = self._index.rubric.two_sided.get(measure.name)
+        if measure.kind != MeasureKind.SHIFT or sides is None or s.below is None:
+            return s.measure
+        return Measure.rate(sides[s.below] if s.rater is None else f"{MEASURED}{sides[s.below]}")
 
     def _over(self, s: Selection) -> Iterator[tuple[str, str]]:
         """Return the edits that the number is over; for mitigation, the arm that is compared with the baseline."""
@@ -114,7 +117,7 @@ class CaseLinks:
         yield "condition", ConditionKind.FEATURE.value if mitigated else str(s.condition)
         if s.rater == PEOPLE:
             yield "people", "yes"
-        rate = self._rates.get(Measure(s.measure).name.removeprefix("measured_"))
+        rate = self._index.rates.get(Measure(s.measure).name.removeprefix(MEASURED))
         if s.unasked and rate and any(rate.question in axes for axes in self._index.results.asks.values()):
             yield f"asks_{rate.question}", "no"
         for factor, code in s.group.items():
@@ -135,20 +138,25 @@ class CaseLinks:
         compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
         baseline = s.experiment == "mitigation" and s.condition == ConditionKind.BASELINE  # its pairs are shown
         level = any(t is not None and not t.value for t in compared)
+        if measure.kind == MeasureKind.SHARE:
+            question, code = measure.option
+            return [(question, str(self._index.rubric.questions[question].labels.index(code) + 1))]
         if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []
         if measure.name in ANSWERS:
             return [ANSWERS[measure.name]]
         if measure.name in OUTCOME_RATES:
             return [("outcome", outcome.value) for outcome in sorted(OUTCOME_RATES[measure.name])]
-        if measure.name in self._rates:
-            return self._scores(self._rates[measure.name])
+        if measure.name in self._index.rates:
+            return self._scores(self._index.rates[measure.name])
         rater = s.rater or self._measuring.get(measure.name)
         if rater is None or rater == PEOPLE:
             return []
-        rate = self._rates.get(measure.name.removeprefix("measured_"))
+        rate = self._index.rates.get(measure.name.removeprefix(MEASURED))
         if rate is None:
             return [(f"{rater}.{measure.name}.min", "1")]
+        if rate.is_:
+            return [(f"{rater}.{rate.question}", answer) for _, answer in self._scores(rate)]
         end, cut = ("min", rate.at_least) if rate.at_least is not None else ("max", rate.at_most)
         return [(f"{rater}.{rate.question}.{end}", str(cut))]
 
@@ -160,14 +168,8 @@ class CaseLinks:
         return estimate is not None and estimate.value == 0
 
     def _scores(self, rate: Rate) -> Pairs:
-        levels = range(1, len(QUESTIONS[rate.question].labels) + 1)
-        low, high = rate.at_least or 1, rate.at_most or max(levels)
-        return [(rate.question, str(level)) for level in levels if low <= level <= high]
-
-    @cached_property
-    def _rates(self) -> dict[str, Rate]:
-        used = self._index.results.rules.get("rates", {})
-        return {**DEFAULT_RATES, **{id: Rate.parse(id, str(rule)) for id, rule in used.items()}}
+        levels = np.arange(1, len(self._index.rubric.questions[rate.question].labels) + 1)
+        return [(rate.question, str(level)) for level in levels[rate.met(levels)]]
 
     @cached_property
     def _measuring(self) -> dict[str, str]:

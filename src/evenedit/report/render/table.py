@@ -7,14 +7,14 @@ import io
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from markupsafe import Markup, escape
 
 from evenedit.core.records import Estimate
 from evenedit.core.spreadsheet import harmless
-from evenedit.report.render.index import Index, Label, display_name
+from evenedit.report.render.index import Index, Label
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
 
@@ -128,6 +128,8 @@ class Table:
     """Rows that stay at the bottom when the table is sorted."""
     simulated: tuple[str, ...] = ()
     """Simulated ids behind these numbers."""
+    name: Callable[[str], str] = field(default=str, compare=False)
+    """Returns the words for a code in a cell."""
 
     def to_html(self, link: Link = lambda _: "") -> Markup:
         """HTML of the table with its caption and notes; a number leads to its cases where `link` knows an address."""
@@ -159,8 +161,10 @@ class Table:
         first, *rest = row
         numbers = (cell.cases for cell in rest if isinstance(cell, Number) and cell.cases is not None)
         over = next((replace(cases, measure="") for cases in numbers), None)
-        cells = (_html_cell(cell, column, link, over) for column, cell in zip(self.columns[1:], rest, strict=True))
-        return Markup(f'<tr><th scope="row">{escape(_text(first))}</th>{"".join(cells)}</tr>')
+        cells = (
+            _html_cell(cell, column, link, over, self.name) for column, cell in zip(self.columns[1:], rest, strict=True)
+        )
+        return Markup(f'<tr><th scope="row">{escape(_text(first, self.name))}</th>{"".join(cells)}</tr>')
 
     def to_csv(self) -> str:
         """CSV with unrounded values; a number adds the columns _low, _high, _n and _missing that it has."""
@@ -210,10 +214,10 @@ class Table:
             "\\toprule",
             " & ".join(head) + r" \\",
             "\\midrule",
-            *(_latex_row(row, narrow) for row in rows),
+            *(_latex_row(row, narrow, self.name) for row in rows),
         ]
         if number == parts and self.foot:
-            lines += ["\\midrule", *(_latex_row(row, narrow) for row in self.foot)]
+            lines += ["\\midrule", *(_latex_row(row, narrow, self.name) for row in self.foot)]
         lines += ["\\bottomrule", "\\end{tabular}}", *(notes if number == parts else ()), "\\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -233,7 +237,7 @@ def table_of(
     rows = tuple(rows)
     if not rows:
         return None
-    return Table(id, title, caption, tuple(columns), rows, notes, tuple(foot), index.results.simulated)
+    return Table(id, title, caption, tuple(columns), rows, notes, tuple(foot), index.results.simulated, index.name)
 
 
 def text(id: str, title: str) -> Column:
@@ -274,7 +278,7 @@ def format_number(value: float | None, unit: Unit) -> str:
     return text.replace("-", "−")
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Cell, name: Callable[[str], str]) -> str:
     """Format a cell as text, with its interval."""
     match cell:
         case None:
@@ -284,21 +288,21 @@ def _text(cell: Cell) -> str:
         case Range():
             return cell.formatted
         case str():
-            return display_name(cell)
+            return name(cell)
         case int():
             return f"{cell:,}"
         case Label():
             return cell.text
 
 
-def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -> str:
+def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None, name: Callable[[str], str]) -> str:
     """Format a cell as HTML; a number links to the edits it counts, an n to those its row is `over`.
 
     A report has tens of thousands of cells, so they are put together as plain text, each part escaped.
     """
     if not column.numeric:
         kind = ' class="prose"' if column.prose else ""
-        return f"<td{kind}>{escape(_text(cell))}</td>"
+        return f"<td{kind}>{escape(_text(cell, name))}</td>"
     if isinstance(cell, Number):
         counts = [f"n = {cell.n:,}"] if cell.n is not None else []
         counts += [f"{cell.missing:,} missing"] if cell.missing is not None else []
@@ -307,7 +311,7 @@ def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -
         interval = f' <span class="ci">{escape(cell.interval)}</span>' if cell.interval else ""
         return f'<td class="num"{_sort(cell.value)}{about}>{_linked(cell.formatted, address)}{interval}</td>'
     sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Range) else None
-    return f'<td class="num"{_sort(sort)}>{_linked(_text(cell), link(over) if sort else "")}</td>'
+    return f'<td class="num"{_sort(sort)}>{_linked(_text(cell, name), link(over) if sort else "")}</td>'
 
 
 def _sort(value: float | None) -> str:
@@ -330,12 +334,12 @@ def _csv_cell(cell: Cell, suffix: str | None) -> str:
     return str(harmless(text))  # groups and prompts are named by whoever made the table that was read
 
 
-def _latex_row(row: Iterable[Cell], narrow: bool) -> str:
-    return " & ".join(_latex_cell(cell, narrow) for cell in row) + r" \\"
+def _latex_row(row: Iterable[Cell], narrow: bool, name: Callable[[str], str]) -> str:
+    return " & ".join(_latex_cell(cell, narrow, name) for cell in row) + r" \\"
 
 
-def _latex_cell(cell: Cell, narrow: bool) -> str:
+def _latex_cell(cell: Cell, narrow: bool, name: Callable[[str], str]) -> str:
     if not isinstance(cell, Number) or not cell.interval:
-        return re.sub(r"\n+", r"\\newline ", latex(_text(cell)))
+        return re.sub(r"\n+", r"\\newline ", latex(_text(cell, name)))
     interval = f"{{\\scriptsize {latex(cell.interval)}}}"
     return stack([latex(cell.formatted), interval], "t", "r") if narrow else f"{latex(cell.formatted)} {interval}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenedit.report.render.agreement_rows import COHORTS, AgreementRows, axis_name, cases_of, number
-from evenedit.report.render.index import POOLED, Index, display_name, plural
+from evenedit.report.render.index import POOLED, Index, plural
 from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
 from evenedit.results.results import Agreement, Results
 
@@ -30,7 +30,9 @@ def between_people(index: Index) -> Table | None:
         "item's people. –: not defined for these ratings; results.json says why."
     ]
     if missed:
-        listed = ", ".join(f"{axis_name(a.axis)} ({display_name(a.condition).lower()}) {a.value:.2f}" for a in missed)
+        listed = ", ".join(
+            f"{axis_name(index, a.axis)} ({index.name(a.condition).lower()}) {a.value:.2f}" for a in missed
+        )
         notes.append(f"The target of Fleiss' κ ≥ {TARGET} is missed: {listed}.".replace("-", "−"))
     return table_of(
         index,
@@ -48,7 +50,7 @@ def between_people(index: Index) -> Table | None:
         ),
         [
             (
-                *(axis_name(a.axis), a.condition, a.editor or POOLED, COHORTS[a.raters]),
+                *(axis_name(index, a.axis), a.condition, a.editor or POOLED, COHORTS[a.raters]),
                 *(rows.number(a, statistic) for statistic in statistics),
                 *(a.n_items, a.n_ratings),
             )
@@ -85,7 +87,7 @@ def judges_and_people(index: Index) -> Table | None:
         ),
         [
             (
-                *(axis_name(a.axis), a.condition, a.editor or POOLED, who[a.raters]),
+                *(axis_name(index, a.axis), a.condition, a.editor or POOLED, who[a.raters]),
                 number(a),
                 rows.number(a, "weighted_kappa_linear"),
                 rows.number(a, "spearman"),
@@ -120,7 +122,7 @@ def labels_of_both(index: Index) -> Table | None:
         ),
         [
             (
-                *(axis_name(a.axis), a.condition, a.editor or POOLED),
+                *(axis_name(index, a.axis), a.condition, a.editor or POOLED),
                 number(a, "share"),
                 rows.number(a, "cohen_kappa"),
                 a.n_items,
@@ -138,7 +140,7 @@ def judge_error_by_group(index: Index) -> Table | None:
         if gap.editor is not None:
             continue
         (factor,) = gap.group
-        where = (axis_name(gap.axis), gap.condition, index.factor_label(factor))
+        where = (axis_name(index, gap.axis), gap.condition, index.factor_label(factor))
         for code in index.factor(factor).codes:
             group = {factor: code}
             errors = [rows.find(s, gap.axis, gap.condition, None, group) for s in ("false_calls", "misses")]
@@ -187,7 +189,13 @@ def rank_tests(index: Index) -> Table | None:
                 continue
             lines.append(
                 (
-                    *(_rank_test(index, a), axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
+                    *(
+                        _rank_test(index, a),
+                        axis_name(index, a.axis),
+                        a.condition,
+                        a.editor or POOLED,
+                        SOURCES[a.raters],
+                    ),
                     Number(a.value, "score", cases=cases_of(a)),
                     *(Number(a.p, "p"), Number(a.p_adjusted, "p")),
                     rows.number(a, effect, "change"),
@@ -253,7 +261,7 @@ def between_judges(index: Index) -> Table | None:
         ),
         [
             (
-                *(a.raters.replace("|", " and "), axis_name(a.axis), a.condition),
+                *(a.raters.replace("|", " and "), axis_name(index, a.axis), a.condition),
                 number(a, "share"),
                 rows.number(a, "within_one", "share"),
                 rows.number(a, "mean_difference", "change"),

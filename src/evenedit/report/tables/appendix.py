@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
-from evenedit.report.render.index import Index, Label, display_name, listed
+from evenedit.report.render.index import Index, Label, listed
 from evenedit.report.render.table import DASH, Cell, Column, Table, format_number, table_of, text
 from evenedit.results.materials import JudgedCase
 
@@ -152,7 +152,7 @@ def experiments(index: Index) -> Table | None:
     ]
     before = f"edits.{Experiment.DIAGNOSIS}."
     rows += [
-        (Experiment.DIAGNOSIS, Label(condition, display_name(condition)), *IN_LANGUAGE, counts[before + condition])
+        (Experiment.DIAGNOSIS, Label(condition, index.name(condition)), *IN_LANGUAGE, counts[before + condition])
         for condition in (c.removeprefix(before) for c in counts if c.startswith(before))
         if language_of(condition)
     ]
@@ -176,14 +176,15 @@ def rubric(index: Index) -> Table | None:
     """Table 14 of the paper: the questions and the wording of every answer, as raters were shown them."""
     rows: list[tuple[Cell, ...]] = []
     for q in index.results.materials.questions:
-        for number, label in enumerate(q.labels, 1):
+        shown = q.words or ("",) * len(q.labels)
+        for number, (label, word) in enumerate(zip(q.labels, shown, strict=True), 1):
             first = number == 1
             rows.append(
                 (
                     Label(q.id, q.title if first else ""),
                     written(q.text) if first else Label(q.text, ""),
-                    number if q.sided != "choice" else None,
-                    written(label),
+                    number if q.sided not in ("choice", "set") else None,
+                    written(word or label),
                 )
             )
     return table_of(
@@ -349,7 +350,7 @@ def _case_rows(index: Index, case: JudgedCase) -> Iterator[tuple[Cell, ...]]:
     names = {p.id: p.name for p in index.results.materials.prompts}
     label = f"{case.prompt} {names.get(case.prompt, '')}".strip()
     for words in case.words:
-        scores = ", ".join(f"{display_name(q).lower()} {value}" for q, value in words.scores.items())
+        scores = ", ".join(f"{index.name(q).lower()} {value}" for q, value in words.scores.items())
         wrote = [words.evidence, *(f"{key.replace('_', ' ')}: {seen}" for key, seen in words.observations.items())]
         yield (
             written(case.editor),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from evenedit.core.records import Condition, ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
@@ -21,7 +20,7 @@ def noise(index: Index) -> Table | None:
 
     rows = []
     for n in index.results.noise:
-        unit: Unit = "points" if Measure(n.measure).name in TWO_SIDED else "share"
+        unit: Unit = "points" if Measure(n.measure).name in index.rubric.two_sided else "share"
         requested, null = over(n, ConditionKind.BASELINE), over(n, ConditionKind.FLOOR) if n.floor_n else None
         value, low, high = (Number(x, unit, cases=requested) for x in (n.value, n.seed_low, n.seed_high))
         floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=null)

@@ -7,19 +7,13 @@ from functools import partial
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import MEASURED, POOLED, Index, display_name
+from evenedit.protocol.rubric import order_of_readings
+from evenedit.protocol.rubric import readings as known_readings
+from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, table_of, text
 from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_order
 
-UNITS: dict[str, Unit] = {
-    "skin_delta_L": "change",
-    "changed_share": "share",
-    "redrawn": "share",
-    "age_delta_years": "change",
-    "gender_delta": "change",
-}
-"""The units of means; rates are shares."""
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
     "nothing, such as less noise, can be fulfilled that way. Redrawn: everything is a little displaced and nothing is "
@@ -30,7 +24,7 @@ ABOUT = (
 
 def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
     """Return every instrument's measures in table order, as instrument, its index, measure."""
-    order = list(MEASURED)
+    order = order_of_readings()
     levels = (MeasureKind.RATE, MeasureKind.MEAN)
     measures = [
         (rater, readings, measure)
@@ -42,12 +36,17 @@ def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
 
 
 def _number(index: Index, e: Estimate | None, measure: Measure, rater: str) -> Number:
-    return Number.of(e, _unit(index, measure.name) if measure.kind == MeasureKind.MEAN else "share", rater)
+    return Number.of(e, _unit(index, measure), rater)
 
 
-def _unit(index: Index, name: str) -> Unit:
-    words = index.readings.get(name)
-    return UNITS.get(name, "change" if words is not None and words.unit != "share" else "share")
+def _unit(index: Index, measure: Measure) -> Unit:
+    """Return the unit of a reading; rates are shares."""
+    if measure.kind == MeasureKind.RATE:
+        return "share"
+    if measure.name in known_readings():
+        return known_readings()[measure.name].unit
+    words = index.readings.get(measure.name)
+    return "change" if words is not None and words.unit != "share" else "share"
 
 
 def measured(index: Index) -> Table | None:
@@ -78,7 +77,7 @@ def _by(
     columns = [
         Column(
             f"{rater}_{measure.name}" if twice else measure.name,
-            f"{index.reading_title(measure.name)} ({rater})" if twice else index.reading_title(measure.name),
+            f"{index.name(measure.name)} ({rater})" if twice else index.name(measure.name),
         )
         for rater, _, measure in measures
     ]
@@ -119,8 +118,7 @@ def measured_mitigation(index: Index) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for rater, readings, measure in _measures(index):
         reading = measure.name
-        is_mean = measure.kind == MeasureKind.MEAN
-        unit: Unit = "change" if is_mean and _unit(index, reading) == "change" else "points"
+        unit: Unit = "change" if _unit(index, measure) == "change" else "points"
         for editor in readings.lines("mitigation"):
             for group in (index.main_group(code) for code in ("", *codes)):
                 at = partial(readings.find, editor=editor, group=group, experiment="mitigation")
@@ -142,8 +140,8 @@ def measured_mitigation(index: Index) -> Table | None:
             text("instrument", "Instrument"),
             text("reading", "Measurement"),
             text("group", "Group"),
-            *(Column(arm, display_name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
-            *(Column(f"change_{arm}", f"Change, {display_name(arm).lower()}") for arm in arms),
+            *(Column(arm, index.name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
+            *(Column(f"change_{arm}", f"Change, {index.name(arm).lower()}") for arm in arms),
             *(Column("n", "pairs"), Column("missing", "missing")),
         ),
         rows,

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from evenedit.core.records import ConditionKind
-from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.questions import YES_NO, QuestionSpec
 from evenedit.report.render.index import (
     ALPHA,
     POOLED,
-    RATES,
     Index,
-    display_name,
+    Label,
     evidence_of,
     factor_noun,
     level_of,
 )
+from evenedit.report.render.scales import scales
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, table_of, text
 from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import GapTest
 from evenedit.results.words import points
 
+RACE_CHANGE = "race_change"
+"""The rate of the paper's Table 20."""
 LEVEL_ORDER = (*EFFECT_LEVELS, "none", "cannot_tell", None)
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
@@ -57,32 +59,30 @@ def _has(numbers: Iterable[Number]) -> bool:
     return any(x.n is not None for x in numbers)
 
 
-SCALES = (
-    "Scale 1–5. Edit success: 5 = fully applied. Skin tone: 3 = unchanged, above 3 = lighter. "
-    "Race and gender change: 1 = same. Age change: 3 = unchanged, above 3 = older."
-)
-
-
 def means_by_editor(index: Index) -> Table | None:
     """Table 4 of the paper: mean scores by editor."""
-    return _means(index, "table4", "Mean scores by editor", SCALES, ConditionKind.BASELINE)
+    return _means(index, "table4", "Mean scores by editor", "", ConditionKind.BASELINE)
 
 
 def floor_by_editor(index: Index) -> Table | None:
     """Mean scores of the null edit: how an editor changes a face when asked to change nothing."""
-    caption = f"The request was to return the image unchanged: drift here is the editor's own. {SCALES}"
+    caption = "The request was to return the image unchanged: drift here is the editor's own. "
     return _means(index, "floor", "Null edit", caption, ConditionKind.FLOOR)
 
 
 def _means(index: Index, ident: str, title: str, caption: str, condition: ConditionKind) -> Table | None:
     lines = index.lines("diagnosis")
-    questions = [q for q in AXES if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
+    asked = (q for q in index.rubric.ordinal if q not in index.rubric.replaced)
+    questions = [q for q in asked if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
+    if not questions:
+        return None
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
         numbers = [Number.of(index.find(Measure.mean(q), editor, condition=condition), "score") for q in questions]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, *_counts(numbers)))
-    columns = (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in questions), *COUNTS)
+    columns = (text("editor", "Editor"), *(Column(q, index.name(q)) for q in questions), *COUNTS)
+    caption += scales(index.rubric, questions)
     return table_of(index, ident, title, caption, columns, rows, notes=(_intervals(index),))
 
 
@@ -101,7 +101,7 @@ def aging_accuracy(index: Index) -> Table | None:
         "Mean score on prompts that name a target age: 3 = on target, below 3 = too young, above 3 = too old.",
         (
             text("editor", "Editor"),
-            Column("everybody", display_name("everybody")),
+            Column("everybody", index.name("everybody")),
             *(Column(code, index.group_name(index.main_group(code))) for code in index.main_levels()),
             *COUNTS,
         ),
@@ -113,7 +113,7 @@ def aging_accuracy(index: Index) -> Table | None:
 def rates_by_editor(index: Index) -> Table | None:
     """Table 19 of the paper, with all rates."""
     lines = index.lines("diagnosis")
-    rates = [r for r in RATES if any(index.find(Measure.rate(r), e) for e in lines)]
+    rates = [r for r in index.rubric.table_rates if any(index.find(Measure.rate(r), e) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
         numbers = [Number.of(index.find(Measure.rate(r), editor), "share") for r in rates]
@@ -132,12 +132,57 @@ def rates_by_editor(index: Index) -> Table | None:
 
 def _with_rule(index: Index, rate: str) -> str:
     rule = index.thresholds.get(rate)
-    return f"{display_name(rate)} ({rule})" if rule else display_name(rate)
+    return f"{index.name(rate)} ({rule})" if rule else index.name(rate)
+
+
+def answers(index: Index) -> Table | None:
+    """Build the table of the share of each option by editor, for every choice without a table of its own."""
+    rows: list[tuple[Cell, ...]] = []
+    for spec in index.rubric.specs:
+        if not spec.is_choice or not (spec.declared or spec.row.about == "pair"):
+            continue
+        for experiment in spec.experiments:
+            for editor in index.lines(experiment):
+                for measure, option in _options(index, spec):
+                    e = index.find(measure, editor, experiment=experiment)
+                    if e is not None and e.n:
+                        question = Label(spec.id, spec.asked.title)
+                        rows.append(
+                            (editor or POOLED, experiment, question, option, Number.of(e, "share"), e.n, e.missing)
+                        )
+    return table_of(
+        index,
+        "answers",
+        "Answers to choices by editor",
+        "Share of each option among the valid answers. Of a question with several answers, each option is counted by "
+        "itself.",
+        (
+            text("editor", "Editor"),
+            text("experiment", "Experiment"),
+            text("question", "Question"),
+            text("option", "Answer"),
+            Column("share", "Share"),
+            *COUNTS,
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals, clustered by source and prompt.",),
+    )
+
+
+def _options(index: Index, spec: QuestionSpec) -> Iterator[tuple[Measure, Label]]:
+    """Yield the options of a choice with the measure of their share; of a set, whether each was chosen."""
+    for column in spec.columns:
+        if spec.asked.sided == "set":
+            code = column.removeprefix(f"{spec.id}.")
+            yield Measure.share(column, YES_NO[0]), Label(code, index.rubric.option_of_set(column))
+        else:
+            for code, words in index.rubric.options(column).items():
+                yield Measure.share(column, code), Label(code, words)
 
 
 def race_change_by_main_factor(index: Index) -> Table | None:
     """Table 20 of the paper, with the disparity and its test; by the main factor."""
-    race_change, main = Measure.rate("race_change"), index.main
+    race_change, main = Measure.rate(RACE_CHANGE), index.main
     lines = [e for e in index.lines("diagnosis") if index.find(race_change, e)]
     rows: list[tuple[Cell, ...]] = []
     for code in index.main_levels():
@@ -146,16 +191,16 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             editors = [x for e, x in zip(lines, numbers, strict=True) if e is not None]
             rows.append((index.main_label(code), *numbers, *_counts(editors)))
     tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
-    gaps = [Number.of(index.find(Measure.gap("race_change"), e, {main.name: "*"}), "points") for e in lines]
+    gaps = [Number.of(index.find(Measure.gap(RACE_CHANGE), e, {main.name: "*"}), "points") for e in lines]
     p = [Number(tests[e].p_adjusted if e in tests else None, "p") for e in lines]
     return table_of(
         index,
         "table20",
         f"Race-change rate by {factor_noun(main)} and editor",
-        f"Share of edits rated {index.thresholds['race_change']} on race change, by the label of the source.",
+        f"Share of edits rated {index.thresholds.get(RACE_CHANGE, '')} on race change, by the label of the source.",
         (
             text(main.name, main.title),
-            *(Column(e or POOLED, display_name(e)) for e in lines),
+            *(Column(e or POOLED, index.name(e)) for e in lines),
             Column("n", "n per editor"),
             Column("missing", "missing"),
         ),
@@ -172,15 +217,17 @@ def race_change_by_main_factor(index: Index) -> Table | None:
 
 def _is_race_change(t: GapTest, factor: str) -> bool:
     where = (t.measure, t.factor, t.experiment, t.condition)
-    return where == (Measure.gap("race_change"), factor, "diagnosis", ConditionKind.BASELINE)
+    return where == (Measure.gap(RACE_CHANGE), factor, "diagnosis", ConditionKind.BASELINE)
 
 
 MITIGATED = ("race_drift", "gender_drift", "skin_tone")
-"""The questions whose change by the feature prompt is shown."""
+"""The questions of the paper's tables whose change by the feature prompt is shown."""
 
 
 def mitigation_by_main_factor(index: Index) -> Table | None:
     """Tables 5, 21 and 26 of the paper, for every editor; by the main factor."""
+    asked = [*(q for q in MITIGATED if q in index.rubric), *(s.id for s in index.rubric.declared)]
+    shown = [q for q in asked if _changes(index, q)]
     placebo = ConditionKind.PLACEBO in index.conditions("mitigation")
     arms = (ConditionKind.FEATURE, ConditionKind.PLACEBO) if placebo else (ConditionKind.FEATURE,)
     rows: list[tuple[Cell, ...]] = []
@@ -188,23 +235,25 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
         for code in (*index.main_levels("mitigation"), ""):
             find = partial(index.find, editor=editor, group=index.main_group(code), experiment="mitigation")
             scores = [
-                Number.of(find(Measure.mean("race_drift"), condition=arm), "score")
+                Number.of(find(Measure.mean(MITIGATED[0]), condition=arm), "score")
                 for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
+                if MITIGATED[0] in shown
             ]
-            deltas = [
-                Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in MITIGATED
-            ]
+            deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in shown]
             if _has(deltas):
                 rows.append((editor or POOLED, index.main_label(code), *scores, *deltas, *_counts(deltas)))
     columns = [
         text("editor", "Editor"),
         text(index.main.name, index.main.title),
-        Column("baseline_race_drift", "Race change, baseline"),
-        Column("feature_race_drift", "Race change, feature prompt"),
+        *(
+            Column(f"{arm}_{MITIGATED[0]}", f"{index.name(MITIGATED[0])}, {index.name(arm).lower()}")
+            for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
+            if MITIGATED[0] in shown
+        ),
     ]
     for arm in arms:
         prefix = "Placebo Δ" if arm is ConditionKind.PLACEBO else "Δ"
-        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {QUESTIONS[a].title.lower()}") for a in MITIGATED]
+        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {index.name(a).lower()}") for a in shown]
     columns += [Column("pairs", "pairs"), Column("missing", "missing")]
     note = (
         "Placebo: the baseline again with another seed. Only a change beyond it is the feature prompt's."
@@ -220,6 +269,14 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
         columns,
         rows,
         notes=(note, _intervals(index)),
+    )
+
+
+def _changes(index: Index, question: str) -> bool:
+    """Return whether the results have the change of a question by the feature prompt."""
+    return any(
+        index.find(Measure.delta(question), editor, experiment="mitigation", condition=ConditionKind.FEATURE)
+        for editor in index.lines("mitigation")
     )
 
 
@@ -245,7 +302,7 @@ def stereotypes(index: Index) -> Table | None:
             text("editor", "Editor"),
             text("condition", "Condition"),
             text("occupations", "Occupations"),
-            *(Column(r, display_name(r)) for r in VERDICT_RATES),
+            *(Column(r, index.name(r)) for r in VERDICT_RATES),
             *COUNTS,
         ),
         rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import RATES, Index
+from evenedit.report.render.index import Index
 from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
 from evenedit.results.rater_groups import RaterRate
 
@@ -45,7 +45,7 @@ def rater_rates(index: Index) -> Table | None:
     for r in index.results.rater_rates:
         if not r.group:
             rates_by_raters.setdefault((r.question, r.raters), {})[Measure(r.measure).name] = r
-    columns = [rate for rate in RATES if any(rate in rates for rates in rates_by_raters.values())]
+    columns = [rate for rate in index.rubric.table_rates if any(rate in rates for rates in rates_by_raters.values())]
     rows: list[tuple[Cell, ...]] = []
     for (question, raters), rates in rates_by_raters.items():
         who = {ALL_RATERS: "everybody", WEIGHTED: "everybody, weighted"}.get(raters, raters)
@@ -65,7 +65,7 @@ def rater_rates(index: Index) -> Table | None:
         "Shares of people's ratings of baseline outputs that meet each threshold.",
         (
             *(text("question", "Raters by"), text("raters", "Raters")),
-            *(Column(rate, RATES[rate]) for rate in columns),
+            *(Column(rate, index.name(rate)) for rate in columns),
             Column("people", "people"),
         ),
         rows,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, Index, Label, display_name, plural
+from evenedit.report.render.index import POOLED, Index, Label, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Coverage
@@ -34,7 +34,7 @@ def sensitivity(index: Index) -> Table | None:
     columns += [text("threshold", "Threshold"), text("used", "Used")]
     for c in conventions:
         columns += [
-            Column(f"{c}_rate", f"Rate, {display_name(c)}"),
+            Column(f"{c}_rate", f"Rate, {index.name(c)}"),
             Column(f"{c}_{index.main.name}_gap", f"Gap over {plural(index.main)}"),
             Column(f"{c}_valid", "n"),
         ]
@@ -94,7 +94,7 @@ def left_open(index: Index) -> Table | None:
         cases = Selection("", c.experiment, editor=c.editor, group=c.group)
         for question, (open_calls, calls) in c.unanswered_questions.items():
             share = Number(open_calls / calls, "share", n=calls, cases=cases)
-            place = c.rater, c.experiment, c.editor, Label(question, display_name(question)), index.group_label(c.group)
+            place = c.rater, c.experiment, c.editor, Label(question, index.name(question)), index.group_label(c.group)
             rows.append((*place, share, open_calls, calls))
     return table_of(
         index,

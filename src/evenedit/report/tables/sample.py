@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.render.agreement_rows import AgreementRows, number
 from evenedit.report.render.index import POOLED, Index
+from evenedit.report.render.scales import scales
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
 
 DIFFERENCE = "Judges minus people"
@@ -78,7 +78,7 @@ def _rated_level(index: Index, kind: str, level: str) -> Cell:
 def judges_beside_people(index: Index) -> Table | None:
     """Table 6 of the paper: mean scores of judges and of people on the same outputs."""
     rows = AgreementRows.of(index.results)
-    questions = [q for q in AXES if rows.find("mean_people", q)]
+    questions = [q for q in index.rubric.axes if rows.find("mean_people", q)]
     lines: list[tuple[Cell, ...]] = []
     for who in ("Judges", "People", DIFFERENCE):
         for editor in index.lines("diagnosis"):
@@ -97,12 +97,11 @@ def judges_beside_people(index: Index) -> Table | None:
         index,
         "table6",
         "Mean scores of judges and of people",
-        "On the baseline outputs that both rated. Scale 1–5. Edit success: 5 = fully applied. Skin tone and age "
-        "change: 3 = unchanged, above 3 = lighter or older. Race and gender change: 1 = same.",
+        f"On the baseline outputs that both rated. {scales(index.rubric, questions)}",
         (
             text("raters", "Rated by"),
             text("editor", "Editor"),
-            *(Column(q, QUESTIONS[q].title) for q in questions),
+            *(Column(q, index.name(q)) for q in questions),
             Column("items", "outputs"),
             Column("ratings", "people's ratings"),
         ),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol import Factor
 from evenedit.report.render.agreement_rows import AgreementRows, axis_name
-from evenedit.report.render.index import Index, display_name, factor_noun, listed
+from evenedit.report.render.index import Index, factor_noun, listed
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import simulated_note
 from evenedit.report.tables.agreement import LABELLED, TARGET, has_people
@@ -44,7 +45,7 @@ def paragraphs(index: Index, study: Mapping[str, Any]) -> list[tuple[str, str]] 
         *([("", simulated_note(simulated))] if simulated else []),
         ("", f"{_what(index)} {_where(index, study)} {_how_many(index)}"),
         ("Sampling.", f"{_drawn(index, study)} {_spread(index)}"),
-        ("Agreement.", " ".join(_agreement(rows, index.level))),
+        ("Agreement.", " ".join(_agreement(index, rows))),
     ]
 
 
@@ -73,13 +74,13 @@ def _what(index: Index) -> str:
     if not arms:
         return f"{purpose} rated outputs; how many is missing."
     of = f" of {counts['edited']:,}" if "edited" in counts else ""
-    by_arm = ", ".join(f"N = {n:,} for {_arm(arm)}" for arm, n in arms.items())
+    by_arm = ", ".join(f"N = {n:,} for {_arm(index, arm)}" for arm, n in arms.items())
     return f"{purpose} rated {counts['rated']:,}{of} outputs ({by_arm})."
 
 
-def _arm(arm: str) -> str:
+def _arm(index: Index, arm: str) -> str:
     experiment, _, condition = arm.partition(".")
-    return experiment if condition == ConditionKind.BASELINE else f"{experiment}, {display_name(condition).lower()}"
+    return experiment if condition == ConditionKind.BASELINE else f"{experiment}, {index.name(condition).lower()}"
 
 
 def _where(index: Index, study: Mapping[str, Any]) -> str:
@@ -146,11 +147,11 @@ def _spread(index: Index) -> str:
     )
 
 
-def _agreement(rows: AgreementRows, level: str) -> Iterator[str]:
+def _agreement(index: Index, rows: AgreementRows) -> Iterator[str]:
     between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == ConditionKind.BASELINE]
-    yield _listed("Between people, Fleiss' κ was", between, axis_name)
+    yield _listed("Between people, Fleiss' κ was", between, partial(axis_name, index))
     known = [a for a in between if a.value is not None]
-    reached = [axis_name(a.axis).lower() for a in known if a.value is not None and a.value >= TARGET]
+    reached = [axis_name(index, a.axis).lower() for a in known if a.value is not None and a.value >= TARGET]
     if known:
         few = f"{len(reached)} of {len(known)} questions" + (f" ({', '.join(reached)})" if reached else "")
         yield f"The target of {TARGET} was reached for {few}."
@@ -166,7 +167,7 @@ def _agreement(rows: AgreementRows, level: str) -> Iterator[str]:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
     above = [HEADINGS[a.axis] for a in kappas if a.low is not None and a.low > TARGET]
     yield (
-        f"The whole interval lies above {TARGET} for {', '.join(above) or 'none of these'}. Brackets are {level} "
+        f"The whole interval lies above {TARGET} for {', '.join(above) or 'none of these'}. Brackets are {index.level} "
         "intervals, faces drawn; words are Landis and Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, "
         "substantial up to 0.8, almost perfect above) and stand only where the whole interval lies in the band."
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import Index, display_name, listed
+from evenedit.report.render.index import Index, listed
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
@@ -146,7 +146,7 @@ def _rates(index: Index) -> Iterator[str]:
         if e.n and Measure(e.measure).kind == MeasureKind.RATE and Measure(e.measure).name in index.thresholds
     )
     if rates:
-        cuts = ", ".join(f"{display_name(r).lower()} {index.thresholds[r]}" for r in index.thresholds if r in rates)
+        cuts = ", ".join(f"{index.name(r).lower()} {index.thresholds[r]}" for r in index.thresholds if r in rates)
         neutral = index.results.rules.get("missing") == "neutral-3"
         of = "scores, with 3 for missing ones" if neutral else "valid scores"
         yield f"Rates are shares of {of}: {cuts}."

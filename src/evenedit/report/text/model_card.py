@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.outcomes import OUTCOME_RATES
-from evenedit.report.render.index import Index, display_name, level_name, listed
+from evenedit.report.render.index import Index, level_name, listed
 from evenedit.report.render.table import Number, format_number, short_list
 from evenedit.report.tables.instruments import readings_of
 from evenedit.report.text.findings import scope
@@ -15,8 +15,6 @@ from evenedit.report.text.summary import WHOLE_AUDIT
 from evenedit.results.results import Finding
 
 PROJECT = "EvenEdit"
-RATES = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change", *OUTCOME_RATES)
-"""The rates of the table, in its order."""
 DISPLAY_NAMES = {"redrawn": "Unchanged but redrawn"}
 """Names of readings that other tables print right below the one they refer to."""
 
@@ -48,14 +46,14 @@ def _line(finding: Finding) -> str:
 
 def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
     """Yield the editor's rates by the judges' scores, then the instruments' readings."""
-    for rate in RATES:
+    for rate in index.rubric.card_rates:
         e = index.find(Measure.rate(rate), editor)
         if e is not None and e.value is not None:
             by = "the editor" if rate in OUTCOME_RATES else "judges"
-            yield _row(display_name(rate), by, Number.of(e, "share"))
+            yield _row(index.name(rate), by, Number.of(e, "share"))
     for rater, readings in readings_of(index, editor):
         for measure, number in readings:
-            yield _row(DISPLAY_NAMES.get(measure.name, index.reading_title(measure.name)), rater, number)
+            yield _row(DISPLAY_NAMES.get(measure.name, index.name(measure.name)), rater, number)
 
 
 def _row(what: str, by: str, number: Number) -> tuple[str, ...]:

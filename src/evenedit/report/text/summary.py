@@ -9,35 +9,22 @@ from typing import Literal
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
+from evenedit.protocol.rubric import MEASURED, outcome_rates, readings
 from evenedit.report.figures.specification_curve import clearest, sentence
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name
-from evenedit.report.render.index import (
-    ALPHA,
-    NAMES,
-    RATES,
-    Index,
-    display_name,
-    factor_noun,
-    interval_excludes,
-    listed,
-)
+from evenedit.report.render.index import ALPHA, Index, factor_noun, interval_excludes, listed
 from evenedit.report.render.table import Number, Range, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, has_people
 from evenedit.report.tables.instruments import readings_of
 from evenedit.results.results import Coverage, Results
-from evenedit.results.words import PHRASES, UNEDITED, count, points
+from evenedit.results.words import UNEDITED, count, points
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
 WHOLE_AUDIT = "The audit as a whole"
 
-MEANS = {
-    "skin_delta_L": "on average L* changed by",
-    "changed_share": "on average the changed share of the picture is",
-    "age_delta_years": "on average the years by which a model reads the face older are",
-    "gender_delta": "on average a model's reading of gender presentation moved, in logits, by",
-}
-"""By reading, the words before its mean."""
+MOST_RATES = 4
+"""Rates in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +86,7 @@ def _reviewed(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if not counts.get("reviewed"):
         return
-    per = [
-        f"{n:,} of {display_name(k.split('.', 1)[1]).lower()}" for k, n in counts.items() if k.startswith("settled.")
-    ]
+    per = [f"{n:,} of {index.name(k.split('.', 1)[1]).lower()}" for k, n in counts.items() if k.startswith("settled.")]
     settles = index.results.rules.get("ensemble", {}).get("review") == "settles"
     use = "they replace the judges' scores" if settles else "they are shown and change no score"
     values = f"settled values: {listed(per)}; {use}." if per else "no value is settled yet."
@@ -137,21 +122,28 @@ def _people(index: Index) -> Iterator[Sentence]:
     rows = AgreementRows.of(index.results)
     kappas = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.value is not None]
     if kappas:
-        missed = [f"{axis_name(a.axis).lower()} {a.value:.2f} ({display_name(a.condition).lower()})".replace("-", "−")
-                  for a in kappas if a.value is not None and a.value < TARGET]  # fmt: skip
+        missed = [
+            f"{axis_name(index, a.axis).lower()} {a.value:.2f} ({index.name(a.condition).lower()})".replace("-", "−")
+            for a in kappas
+            if a.value is not None and a.value < TARGET
+        ]
         outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
         text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
         yield Sentence(text, "caution" if missed else "observed")
     kappas_by_axis = []
-    for axis in axes_compared(rows):
+    for axis in axes_compared(index, rows):
         kappa = rows.find("weighted_kappa_quadratic", axis)
-        kappas_by_axis.append(f"{axis_name(axis).lower()} {format_number(kappa.value if kappa else None, 'score')}")
+        kappas_by_axis.append(
+            f"{axis_name(index, axis).lower()} {format_number(kappa.value if kappa else None, 'score')}"
+        )
     if kappas_by_axis:
         yield Sentence(f"Judges against people, weighted κ: {listed(kappas_by_axis)}.", "observed")
     gaps = [a for a in rows.places("judge_error_gap", grouped=True) if a.editor is None]
     clear = [a for a in gaps if a.p_adjusted is not None and a.p_adjusted < ALPHA]
     if clear:
-        where = listed([f"{axis_name(a.axis).lower()} by {index.factor_noun(next(iter(a.group)))}" for a in clear])
+        where = listed(
+            [f"{axis_name(index, a.axis).lower()} by {index.factor_noun(next(iter(a.group)))}" for a in clear]
+        )
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
         yield Sentence(text, "clear")
     elif gaps:
@@ -194,57 +186,60 @@ def _calls(c: Coverage) -> int:
 
 
 def _rates(index: Index, editor: str) -> Iterator[Sentence]:
-    for rates in (
-        ("soft_erasure", "skin_lighter", "skin_darker"),
-        ("race_change", "gender_change", "older", "younger"),
-    ):
+    rubric = index.rubric
+    unwanted = [rate for rate in rubric.table_rates if rate in rubric.rates and rate not in rubric.wanted_rates]
+    sentences = -(-len(unwanted) // MOST_RATES)
+    for at in range(sentences):
+        rates = unwanted[at * len(unwanted) // sentences : (at + 1) * len(unwanted) // sentences]
         pairs = [
             (r, e) for r in rates if (e := index.find(Measure.rate(r), editor)) is not None and e.value is not None
         ]
         if pairs:
             n, missing = Range(tuple(e.n for _, e in pairs)), Range(tuple(e.missing for _, e in pairs))
-            shares = listed([f"{_ci(e)} {PHRASES[r]}" for r, e in pairs])
+            shares = listed([f"{_ci(e)} {rubric.phrase(r)}" for r, e in pairs])
             yield Sentence(
                 f"Of {n.formatted} edits with a score ({missing.formatted} without), {shares}.", "observed", editor
             )
     for rate in OUTCOME_RATES:
         e = index.find(Measure.rate(rate), editor)
         if e is not None and e.value:
-            yield Sentence(f"{_ci(e)} of {e.n:,} requests {PHRASES[rate]}.", "observed", editor)
+            yield Sentence(f"{_ci(e)} of {e.n:,} requests {rubric.phrase(rate)}.", "observed", editor)
 
 
 def _measured(index: Index, editor: str) -> Iterator[Sentence]:
     """Sentences on the measurements of each instrument, over everybody, by prompt and by group."""
-    for rater, readings in readings_of(index, editor):
-        n = Range(tuple(x.n for _, x in readings if x.n is not None))
-        missing = Range(tuple(x.missing for _, x in readings if x.missing is not None))
+    for rater, measured in readings_of(index, editor):
+        n = Range(tuple(x.n for _, x in measured if x.n is not None))
+        missing = Range(tuple(x.missing for _, x in measured if x.missing is not None))
         rates = [
             f"{x.formatted} {x.interval} {words}".replace("  ", " ")
-            for m, x in readings
+            for m, x in measured
             if m.kind == MeasureKind.RATE and (words := _phrase(index, m.name))
         ]
         means = [
             f"{words} {x.formatted} {x.interval}".rstrip()
-            for m, x in readings
+            for m, x in measured
             if m.kind == MeasureKind.MEAN and (words := _mean_words(index, m.name))
         ]
         values = "; ".join(listed(parts) for parts in (rates, means) if parts)
         text = f"Measured ({rater}), {n.formatted} edits ({missing.formatted} without a measurement): {values}."
         yield Sentence(text, "observed", editor)
-        instrument = index.instruments[rater]
-        yield from _by_prompt(instrument, rater, editor, readings)
+        yield from _by_prompt(index.instruments[rater], rater, editor, measured)
 
 
 def _phrase(index: Index, rate: str) -> str:
     """Return what the edits have in common that an instrument counts; empty where only tables have it."""
-    return (index.readings[rate].phrase if rate in index.readings else "") or PHRASES.get(rate, "")
+    own = index.readings[rate].phrase if rate in index.readings else ""
+    is_known = rate.removeprefix(MEASURED) in index.rubric.rates or rate in outcome_rates()
+    return own or (index.rubric.phrase(rate) if is_known else "")
 
 
 def _mean_words(index: Index, name: str) -> str:
     """Return the words before the mean of a reading; empty where only tables have it."""
+    if name in readings():
+        return readings()[name].phrase
     words = index.readings.get(name)
-    own = "" if words is None or name in NAMES else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
-    return MEANS.get(name, own)
+    return "" if words is None else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
 
 
 def _by_prompt(
@@ -262,7 +257,7 @@ def _by_prompt(
             low, high = (
                 f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)
             )
-            ranges.append(f"{display_name(measure.name)} from {low} to {high}")
+            ranges.append(f"{instrument.name(measure.name)} from {low} to {high}")
     if ranges:
         yield Sentence(f"Measured ({rater}), by prompt: {listed(ranges)}.", "observed", editor)
 
@@ -276,9 +271,9 @@ def _few(values: Mapping[str, float], value: float) -> str:
 def _trends(index: Index, editor: str) -> Iterator[Sentence]:
     """Yield a sentence on the rates whose change has an interval without 0 along an ordered factor."""
     for factor in (f for f in index.factors if f.ordered):
-        estimates = [(r, index.find(Measure.trend(r), editor, {factor.name: "*"})) for r in RATES]
+        estimates = [(r, index.find(Measure.trend(r), editor, {factor.name: "*"})) for r in index.rubric.table_rates]
         trends = [
-            f"{display_name(r).lower()} {_ci(e, 'points')}"
+            f"{index.name(r).lower()} {_ci(e, 'points')}"
             for r, e in estimates
             if e and interval_excludes(e.low, e.high)
         ]

@@ -10,9 +10,9 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import RemoteImages
 from evenedit.core.records import Outcome
 from evenedit.design import requests as design
-from evenedit.gate.gate import FindingRule, Rule, check, parse_rule
+from evenedit.gate.gate import FindingRule, Rule, check, parse_rule_for
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED
 from evenedit.results.finding import Finding
 from evenedit.results.preregistration import HypothesisOutcome, PlanChange, Preregistration, Standing
 from evenedit.results.results import Results
@@ -51,14 +51,16 @@ class PlanAdherence:
         changes = self.changes
         sealed = [(one["rule"], one.get("why", "")) for one in self.seal.plan.get("hypotheses", [])]
         standing: Standing = "exploratory" if changes else "confirmatory"
-        rules = [parse_rule(rule, results.factors, results.reading_names) for rule, _ in sealed]
+        rules = [parse_rule_for(rule, results) for rule, _ in sealed]
         return replace(
             results,
             preregistration=Preregistration(
                 self.seal.sealed, self.seal.digest, changes, tuple(_outcomes(results, sealed, standing))
             ),
             findings=tuple(
-                replace(f, standing=standing if any(_is_about(f, rule) for rule in rules) else "exploratory")
+                replace(
+                    f, standing=standing if any(_is_about(f, rule, results.asked) for rule in rules) else "exploratory"
+                )
                 if f.kind in ABOUT_EDITORS
                 else f
                 for f in results.findings
@@ -78,7 +80,7 @@ class PlanAdherence:
 def _outcomes(results: Results, sealed: Sequence[tuple[str, str]], standing: Standing) -> Iterator[HypothesisOutcome]:
     for text, why in sealed:
         try:
-            outcomes = check(results, [parse_rule(text, results.factors, results.reading_names)])
+            outcomes = check(results, [parse_rule_for(text, results)])
         except EvenEditError as error:
             yield HypothesisOutcome(text, why, "", "", str(error), standing)
             continue
@@ -86,14 +88,14 @@ def _outcomes(results: Results, sealed: Sequence[tuple[str, str]], standing: Sta
             yield HypothesisOutcome(text, why, one.editor, one.answer.value, one.evidence, standing)
 
 
-def _is_about(finding: Finding, rule: Rule | FindingRule) -> bool:
+def _is_about(finding: Finding, rule: Rule | FindingRule, rubric: Rubric) -> bool:
     """Return whether a finding concerns what a hypothesis names."""
     if isinstance(rule, FindingRule):
         return rule.kind is None or finding.kind == rule.kind
     if (finding.experiment, finding.condition) != (rule.experiment, rule.condition):
         return False
     names = {str(rule.measure)}
-    if rule.measure.name in ONE_SIDED:
+    if rule.measure.name in rubric.one_sided:
         names |= {str(rule.measure.to(MeasureKind.RATE)), str(rule.measure.to(MeasureKind.SHIFT))}
     over = dict(rule.group)
     factor = next(iter(over), None) if rule.measure.kind == MeasureKind.GAP else None

@@ -83,7 +83,7 @@ def seal_study(study: StudyContext) -> Seal:
     instruments = study.design.instruments({}).raters
     readings = [name for rater in instruments for name in rater.spec.reading_names]
     for one in study.file.sections.hypotheses:
-        parse_rule(one.rule, study.file.factors, readings)
+        parse_rule(one.rule, study.file.factors, readings, study.file.rubric)
     seal = Seal(datetime.now(UTC).isoformat(timespec="seconds"), __version__, current_plan(study))
     write_whole(path, seal.to_json().encode())
     StudyHistory(study.folder).add("sealed", seal=seal.digest)
