@@ -102,7 +102,7 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path):
 
 def test_a_language_of_the_survey_needs_a_translation_of_what_people_answer(tmp_path: Path):
     survey = {"cases": 4, "raters_per_item": 1, "items_per_task": 2, "languages": ["en", "ko"]}
-    with pytest.raises(EvenEditError, match="no translation to ko; add .questions.translations.ko. or remove the lang"):
+    with pytest.raises(EvenEditError, match=r"no translation to ko; add .questions.translations.ko. or remove the lang"):
         read(tmp_path, HAIR, survey=survey)
     read(tmp_path, HAIR | {"answered_by": ["judges"]}, survey=survey)
     read(tmp_path, HAIR | {"translations": {"ko": KOREAN}}, survey=survey)
@@ -111,7 +111,7 @@ def test_a_language_of_the_survey_needs_a_translation_of_what_people_answer(tmp_
 def test_a_threshold_fits_the_question_of_its_rate(tmp_path: Path):
     with pytest.raises(EvenEditError, match="scarf_removed counts answers here, not a threshold"):
         read(tmp_path, SCARF, thresholds={"scarf_removed": {"at_least": 2}})
-    with pytest.raises(EvenEditError, match="thresholds.hair_changed: 5 is above the last level, 4"):
+    with pytest.raises(EvenEditError, match=r"thresholds.hair_changed: 5 is above the last level, 4"):
         read(tmp_path, HAIR, thresholds={"hair_changed": {"at_least": 5}})
 
 
@@ -123,6 +123,6 @@ def test_the_published_preset_asks_declared_questions_apart(tmp_path: Path):
 
 
 def test_direction_names_factors_of_the_study(tmp_path: Path):
-    with pytest.raises(EvenEditError, match="study.direction: 'rase' is no factor.*did you mean 'race'"):
+    with pytest.raises(EvenEditError, match=r"study.direction: 'rase' is no factor.*did you mean 'race'"):
         read(tmp_path, study={"title": "D", "direction": ["rase"]})
     assert [q.id for q in read(tmp_path, study={"title": "D", "direction": ["race"]}).rubric.seen] == ["race_seen"]
