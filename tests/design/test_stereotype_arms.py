@@ -70,10 +70,8 @@ def test_judges_are_asked_who_has_the_higher_status_where_the_study_wants_it(tmp
     assert plain.design.judges()[0].revision != opened.design.judges()[0].revision
     assert plain.file.hash == study(tmp_path / "again", status=False).file.hash != opened.file.hash
     opened.runner().run()
-    rater = opened.design.judges()[0]
-    cases = _Cases(opened.file, opened.store, opened.store.sources())
-    assignment = Assignment(rater, arms(opened)["baseline"][0], ())
-    assert [q.id for q in cases.questions(assignment)] == ["stereotype", "target_role", "status_role"]
+    (assignment,) = opened.design.assignments(arms(opened)["baseline"][:1], opened.design.judges()[:1])
+    assert [q.id for q in assignment.questions] == ["stereotype", "target_role", "status_role"]
     results = current_results(opened)
     shares = {e.measure: e for e in results.estimates if e.condition == "baseline" and e.editor and not e.group}
     rates = [shares[f"rate.status_{who}"] for who in ("male", "female", "unclear")]

@@ -5,8 +5,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Experiment, Prompt, Question, Status
 from evenedit.judges import prompt as judge_prompt
+from evenedit.judges import published_prompt
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
 from evenedit.judges.parsing import LONGEST
 from evenedit.judges.prompt import prompt_hash, render
-from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
+from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, default_rubric, questions_for, shipped_rubric
 from evenedit.simulation.portraits.drawn import Drawn
 from tests.support.calls import KEY, Naps, waits
 from tests.support.provider import server as spoken
@@ -438,17 +440,29 @@ def test_the_schema_is_what_strict_structured_output_takes():
         walk(asked(prompt)[1])
 
 
-@pytest.mark.parametrize("name", ["_SYSTEM", "_OBSERVATIONS", "_PAIR_OBSERVATIONS", "VERSION"])
+@pytest.mark.parametrize("name", ["_SYSTEM", "VERSION"])
 def test_the_hash_names_the_wording(monkeypatch: pytest.MonkeyPatch, name: str):
     before = prompt_hash()
     assert before == prompt_hash()
-    changed: dict[str, Callable[[Any], Any]] = {
-        "_SYSTEM": lambda text: text + " Please.",
-        "VERSION": lambda text: text + "x",
-    }
-    new = changed.get(name, lambda told: told | {"edit": "anything"})(getattr(judge_prompt, name))
-    monkeypatch.setattr(judge_prompt, name, new)
+    monkeypatch.setattr(judge_prompt, name, f"{getattr(judge_prompt, name)} Please.")
     assert prompt_hash() != before
+
+
+@pytest.mark.parametrize("question", ["skin_tone", "stereotype", "preference"])
+def test_the_hash_names_what_is_described_first(question: str):
+    rubric = default_rubric()
+    changed = [
+        replace(spec, row=spec.row.model_copy(update={"observe": "anything"})) if spec.id == question else spec
+        for spec in rubric.specs
+    ]
+    assert prompt_hash(rubric=replace(rubric, specs=tuple(changed))) != prompt_hash()
+
+
+def test_the_hashes_of_the_shipped_prompts_stay_the_same():
+    published = shipped_rubric("published")
+    assert prompt_hash().startswith("470e5bde")
+    assert prompt_hash(rubric=published).startswith("c598e546")
+    assert published_prompt.prompt_hash(published).startswith("9ba07a8c")
 
 
 # -- in a study ------------------------------------------------------------------------------------------------

@@ -93,6 +93,10 @@ def _row_problems(
         where = f"questions '{row.id}'"
         if row.id in known or row.id in reserved:
             yield f"{where}: tables already have a column of that name; choose another"
+        if row.about == "picture":
+            yield f'{where}: about = "picture" is what `direction` in [study] asks; use about = "pair"'
+        if row.about == "outputs" and "judges" in row.answered_by:
+            yield f'{where}: judges answer one question about two outputs, preference; set answered_by = ["people"]'
         for factor, labels in row.sources.items():
             if factor not in known:
                 yield f"{where}: sources names '{factor}', which is no factor{plugins.suggest(factor, known)}"

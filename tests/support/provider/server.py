@@ -239,6 +239,8 @@ def from_schema(schema: Mapping[str, Any]) -> Any:
         return schema["enum"][len(schema["enum"]) // 2]
     if schema["type"] == "object":
         return {name: from_schema(inner) for name, inner in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [from_schema(schema["items"])]
     return "as seen" if schema["type"] == "string" else 0.5
 
 
