@@ -22,6 +22,7 @@ VALIDATIONS = (
     "load",
     "power",
     "reading_spread",
+    "sampling",
     "sealed",
     "services",
     "survey_kills",

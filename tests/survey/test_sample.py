@@ -12,7 +12,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
-from evenedit.survey.sample import draw, margins, redraw, sampled, stale
+from evenedit.survey.sample import draw, listing, margins, redraw, sampled, stale
 from tests.support.studies import open_study
 from tests.support.surveys import STUDY, SURVEY, copy_study, make_study
 
@@ -107,6 +107,14 @@ def test_a_sample_is_drawn_once_and_kept_with_its_chances(made, tmp_path):
     table = margins(study.file, study.store, first)
     assert table[table["factor"] == "gender"]["cases"].tolist() == [8, 8]
     assert set(table["factor"]) == {"category", "editor", "race", "gender", "age", "prompt"}
+
+
+def test_the_listing_has_one_row_per_case(made, tmp_path):
+    study = copy_study(made, tmp_path)
+    cases = sampled(study.file, study.store, 1)
+    table = listing(study.file, study.store, cases)
+    assert list(table) == ["request_id", "editor", "prompt", "race", "gender", "age", "probability"]
+    assert dict(zip(table["request_id"], table["probability"], strict=True)) == cases
 
 
 def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tmp_path):

@@ -11,7 +11,7 @@ import pandas as pd
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Experiment, Outcome, Request
 from evenedit.design.requests import case_frame
-from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
+from evenedit.design.sampling import drawn, stratified
 from evenedit.design.study_design import StudyDesign
 from evenedit.ratings.combine import combine, concerns
 from evenedit.storage.store import Store
@@ -88,16 +88,23 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
         raise EvenEditError(
             f"[survey] cases is {section.cases}, but only {len(frame)} cases have a picture to show; lower it"
         )
-    elif section.sampler == "balanced":
-        rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
-    elif section.sampler == "strata":
-        rows, chances = stratified(frame, size, by=strata_of(file.factors), seed=seed)
     else:
-        classed = frame.assign(**{"class": _classes(file, store, frame)})
+        if section.sampler == "priority":
+            frame["class"] = _classes(file, store, frame)
         quotas = {str(k): v for k, v in section.quotas.items()}
-        rows, chances = priority(classed, size, quotas=quotas, seed=seed, even_over=routine_of(file.factors))
-    drawn = frame.iloc[rows]
-    return dict(zip(drawn["id"], (drawn["chance"].to_numpy() * chances).tolist(), strict=True))
+        rows, chances = drawn(
+            frame, size, section.sampler, file.factors, seed=seed, published=file.published, quotas=quotas
+        )
+    chosen = frame.iloc[rows]
+    return dict(zip(chosen["id"], (chosen["chance"].to_numpy() * chances).tolist(), strict=True))
+
+
+def listing(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
+    """Return one row per case of a sample: its request, its labels and its inclusion probability."""
+    requests = store.requests()
+    frame = _frame(file, store, [requests[ident] for ident in cases]).rename(columns={"id": "request_id"})
+    columns = ["request_id", "editor", "prompt", *(f.name for f in file.factors)]
+    return frame[columns].assign(probability=list(cases.values()))
 
 
 def margins(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
