@@ -22,6 +22,8 @@ NEGLIGIBLE = 1e-9
 LEAST = 0.25
 """The smallest inclusion probability of a balanced sample, relative to a simple random sample within the first column:
 it bounds the weights of cases whose groups have more cases than the others."""
+MOST = 400
+"""Tables with more groups are not kept even by the draw, only by the probabilities: few cases fall in each."""
 ROUNDS = 500
 FRESH = 50
 """Pivots after which the basis of the cube method is inverted anew."""
@@ -86,15 +88,26 @@ def balanced(cases: pd.DataFrame, size: int, *, crossed: Crossed, seed: int) -> 
 def stratified(cases: pd.DataFrame, size: int, *, by: Sequence[str], seed: int) -> tuple[Rows, Floats]:
     """Choose `size` rows, as evenly over the strata as there are cases, at random within each.
 
-    A stratum with too few gives all it has and the others more. A row's chance is its stratum's expected number over
-    the number of rows in it.
+    A stratum with too few gives all it has and the others more. What cannot be shared out evenly goes to strata drawn
+    at random, so that a row's chance is its stratum's expected number over the number of rows in it.
     """
     _require(cases, size)
-    strata = _codes(cases, by)
+    rng = np.random.default_rng(seed)
+    strata = cases.groupby(list(by), sort=True).ngroup().to_numpy()
     available = np.bincount(strata)
-    chances = (_even_shares(available, size) / available)[strata]
-    rows = Balance.of(cases, [by]).sample(chances, np.random.default_rng(seed))
-    return rows, chances[rows]
+    level = 0
+    while np.minimum(available, level + 1).sum() <= size and level < available.max(initial=0):
+        level += 1
+    quotas = np.minimum(available, level)
+    rest = size - int(quotas.sum())
+    deeper = np.flatnonzero(available > level)
+    expected = quotas.astype(float)
+    if rest:
+        expected[deeper] += rest / len(deeper)
+        quotas[rng.permutation(deeper)[:rest]] += 1
+    chosen = [rng.permutation(np.flatnonzero(strata == s))[:quota] for s, quota in enumerate(quotas)]
+    rows = np.concatenate(chosen).astype(np.intp)
+    return rows, (expected / available)[strata[rows]]
 
 
 CLASSES = ("disagreement", "drift", "erasure", "skin", "routine")
@@ -276,15 +289,16 @@ class Balance:
         """Return the balance over columns and their combinations."""
         singles = [_codes(cases, [name]) for names in crossed for name in names]
         cells = [_codes(cases, names) for names in crossed if len(names) > 1]
+        tables = [singles[0], *cells[1:], *singles[1:], *cells[:1]]
         blocks = []
         complete = _is_complete(cases, [name for names in crossed for name in names])
         for names in crossed if complete else ():
             for count in range(2, len(names) + 1):
                 group = _codes(cases, names[:count])
                 first = np.unique(group, return_index=True)[1]
-                tables = [_codes(cases, names[: count - 1]), *(_codes(cases, [name]) for name in names[:count])]
-                blocks.append((group, first, [table[first] for table in tables]))
-        return cls([singles[0], *cells[1:], *singles[1:], *cells[:1]], blocks)
+                parts = [_codes(cases, names[: count - 1]), *(_codes(cases, [name]) for name in names[:count])]
+                blocks.append((group, first, [part[first] for part in parts if part.max() < MOST]))
+        return cls([table for table in tables if table.max() < MOST], [b for b in blocks if len(b[1]) <= MOST])
 
     def sample(self, chances: Floats, rng: np.random.Generator) -> Rows:
         """Draw rows with exactly these inclusion probabilities, by the cube method (Deville and Tillé 2004).
