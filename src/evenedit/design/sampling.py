@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import FACTORS, Factor
 
@@ -300,6 +301,7 @@ class Balance:
                 blocks.append((group, first, [part[first] for part in parts if part.max() < MOST]))
         return cls([table for table in tables if table.max() < MOST], [b for b in blocks if len(b[1]) <= MOST])
 
+    @single_blas_thread()
     def sample(self, chances: Floats, rng: np.random.Generator) -> Rows:
         """Draw rows with exactly these inclusion probabilities, by the cube method (Deville and Tillé 2004).
 
