@@ -12,6 +12,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
+from evenedit.survey.cost import of_study
 from evenedit.survey.sample import draw, listing, margins, redraw, sampled, stale
 from tests.support.studies import open_study
 from tests.support.surveys import STUDY, SURVEY, copy_study, make_study
@@ -123,6 +124,18 @@ def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tm
     mitigated = study.store.cases("mitigation")
     assert set(cases) <= set(mitigated)
     assert all(np.isclose(p, mitigated[i] * 8 / 16) for i, p in cases.items())
+
+
+def test_surveys_can_have_numbers_of_their_own(made, tmp_path):
+    study = copy_study(made, tmp_path, cases={"1": 12, "2": 8, "3": 4})
+    first, pairs, roles = (sampled(study.file, study.store, survey) for survey in (1, 2, 3))
+    assert (len(first), len(pairs), len(roles)) == (12, 8, 4)
+    mitigated = study.store.cases("mitigation")
+    assert set(pairs) <= set(mitigated), "a preference needs both outputs"
+    assert all(np.isclose(p, mitigated[case] * 8 / 16) for case, p in pairs.items())
+    assert [part.items for part in of_study(study.file.sections.survey, {}).parts] == [12, 8, 4]
+    with pytest.raises(EvenEditError, match="no number for survey 2"):
+        copy_study(made, tmp_path, cases={"1": 12, "3": 4})
 
 
 def test_every_sampler_draws_from_a_study(made, tmp_path):

@@ -54,8 +54,8 @@ def sample(study: Path, redrawing: bool, out: Path | None) -> None:
     loaded = open_study(study)
     section = _section(loaded)
     listed = []
-    for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
-        same = [s for s in section.surveys if (s == 3) == (number == 3)]  # surveys 1 and 2 share their cases
+    for number in sorted({section.sample_of(s) for s in section.surveys}):
+        same = [s for s in section.surveys if section.sample_of(s) == number]
         if redrawing:
             redraw(loaded.file, loaded.store, number, sum(_taken_part(loaded, s) for s in same))
         cases = sampled(loaded.file, loaded.store, number)
