@@ -23,6 +23,7 @@ VALIDATIONS = (
     "load",
     "power",
     "reading_spread",
+    "sampling",
     "sealed",
     "services",
     "submission_kills",

@@ -1,5 +1,6 @@
 """`evenedit survey` as a user meets it."""
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -40,7 +41,9 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     study = copy_study(made, tmp_path)
     with pytest.raises(EvenEditError, match="no survey"):
         call("export", tmp_path)
-    said = call("sample", tmp_path)
+    said = call("sample", tmp_path, "--out", tmp_path / "sample.csv")
+    listed = pd.read_csv(tmp_path / "sample.csv")
+    assert listed.groupby("survey").size().to_dict() == {1: 16, 3: 6} and set(listed["probability"]) == {0.5, 1.0}
     assert "16 cases (balanced), inclusion probability 0.5000" in said
     assert ["gender", "Male", "8", "50.0%"] in [line.split() for line in said.splitlines()]
     assert "6 cases (stereotype)" in said

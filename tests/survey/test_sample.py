@@ -12,7 +12,8 @@ from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
-from evenedit.survey.sample import draw, margins, redraw, sampled, stale
+from evenedit.survey.cost import of_study
+from evenedit.survey.sample import draw, listing, margins, redraw, sampled, stale
 from tests.support.studies import open_study
 from tests.support.surveys import STUDY, SURVEY, copy_study, make_study
 
@@ -109,12 +110,32 @@ def test_a_sample_is_drawn_once_and_kept_with_its_chances(made, tmp_path):
     assert set(table["factor"]) == {"category", "editor", "race", "gender", "age", "prompt"}
 
 
+def test_the_listing_has_one_row_per_case(made, tmp_path):
+    study = copy_study(made, tmp_path)
+    cases = sampled(study.file, study.store, 1)
+    table = listing(study.file, study.store, cases)
+    assert list(table) == ["request_id", "editor", "prompt", "race", "gender", "age", "probability"]
+    assert dict(zip(table["request_id"], table["probability"], strict=True)) == cases
+
+
 def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tmp_path):
     study = copy_study(made, tmp_path, population="mitigation", cases=8)
     cases = draw(study.file, study.store, 1)
     mitigated = study.store.cases("mitigation")
     assert set(cases) <= set(mitigated)
     assert all(np.isclose(p, mitigated[i] * 8 / 16) for i, p in cases.items())
+
+
+def test_surveys_can_have_numbers_of_their_own(made, tmp_path):
+    study = copy_study(made, tmp_path, cases={"1": 12, "2": 8, "3": 4})
+    first, pairs, roles = (sampled(study.file, study.store, survey) for survey in (1, 2, 3))
+    assert (len(first), len(pairs), len(roles)) == (12, 8, 4)
+    mitigated = study.store.cases("mitigation")
+    assert set(pairs) <= set(mitigated), "a preference needs both outputs"
+    assert all(np.isclose(p, mitigated[case] * 8 / 16) for case, p in pairs.items())
+    assert [part.items for part in of_study(study.file.sections.survey, {}).parts] == [12, 8, 4]
+    with pytest.raises(EvenEditError, match="no number for survey 2"):
+        copy_study(made, tmp_path, cases={"1": 12, "3": 4})
 
 
 def test_every_sampler_draws_from_a_study(made, tmp_path):

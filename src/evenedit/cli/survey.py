@@ -38,19 +38,25 @@ def survey() -> None:
     is_flag=True,
     help="Draw a new sample after a change of study.toml, if nobody has taken part.",
 )
-@example("evenedit survey sample my-study")
-def sample(study: Path, redrawing: bool) -> None:
+@click.option("--out", type=click.Path(path_type=Path), help="Also write a CSV file with one row per case.")
+@example("evenedit survey sample my-study\nevenedit survey sample my-study --out sample.csv")
+def sample(study: Path, redrawing: bool, out: Path | None) -> None:
     """Draw the cases of the survey and print their margins.
 
     Inclusion probabilities are stored.
     """
-    from evenedit.survey.sample import margins, redraw, sampled, stale
+    import pandas as pd
+
+    from evenedit.core.images import write_whole
+    from evenedit.core.spreadsheet import as_csv
+    from evenedit.survey.sample import listing, margins, redraw, sampled, stale
 
     loaded = open_study(study)
     section = _section(loaded)
-    for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
+    listed = []
+    for number in sorted({section.sample_of(s) for s in section.surveys}):
+        same = [s for s in section.surveys if section.sample_of(s) == number]
         if redrawing:
-            same = [s for s in section.surveys if (s == 3) == (number == 3)]  # surveys 1 and 2 share their cases
             redraw(loaded.file, loaded.store, number, sum(_taken_part(loaded, s) for s in same))
         cases = sampled(loaded.file, loaded.store, number)
         if warning := stale(loaded.file, loaded.store, number):
@@ -63,6 +69,9 @@ def sample(study: Path, redrawing: bool) -> None:
         click.echo(f"{'factor':{wide}}{'level':28}{'cases':>7}{'share':>8}")
         for row in table.itertuples():
             click.echo(f"{row.factor:{wide}}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
+        listed.append(listing(loaded.file, loaded.store, cases).assign(survey=min(same)))
+    if out:
+        write_whole(out, as_csv(pd.concat(listed)))
 
 
 def _pay(_context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
@@ -429,6 +429,10 @@ class PlatformSection(_Section):
     """Address of Prolific's API."""
 
 
+SurveyKey = Literal["1", "2", "3"]
+SURVEY_KEYS: dict[int, SurveyKey] = {1: "1", 2: "2", 3: "3"}
+
+
 class SurveySection(_Section):
     """[survey]: which cases people rate, how, and simulated participants for a rehearsal."""
 
@@ -438,8 +442,9 @@ class SurveySection(_Section):
     """Sampling of cases: evenly (`balanced`, `strata`), or by the judges' scores (`priority`)."""
     population: Literal["diagnosis", "mitigation"] = "diagnosis"
     """The sampled population: all cases of the diagnosis, or only those with a mitigated output."""
-    cases: int = Field(default=500, ge=1)
-    """Number of cases that people rate."""
+    cases: PositiveInt | dict[SurveyKey, PositiveInt] = 500
+    """Number of cases that people rate, or one per survey: `{ 1 = 504, 2 = 336, 3 = 100 }`. Survey 2 then has its own
+    sample, of cases with a mitigated output."""
     raters_per_item: int = Field(default=3, ge=1)
     """Number of people who rate each case."""
     items_per_task: int = Field(default=50, ge=1)
@@ -477,6 +482,14 @@ class SurveySection(_Section):
     """Number of simulated participants in a rehearsal; 0 for none."""
     settings: dict[str, Any] = {}
     """Errors of simulated participants: the settings of the simulated judge."""
+
+    def cases_of(self, survey: int) -> int:
+        """Return the number of cases of a survey."""
+        return self.cases if isinstance(self.cases, int) else self.cases[SURVEY_KEYS[survey]]
+
+    def sample_of(self, survey: int) -> int:
+        """Return the first survey with the same sample: 1 for survey 2, unless it has a number of its own."""
+        return 1 if survey == 2 and isinstance(self.cases, int) else survey
 
 
 class StatisticsSection(_Section):

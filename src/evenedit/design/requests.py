@@ -22,7 +22,7 @@ from evenedit.core.records import (
     Source,
 )
 from evenedit.design.request_table import listed_requests
-from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
+from evenedit.design.sampling import drawn, greedy_fill
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR, translated
@@ -112,14 +112,9 @@ def sample_cases(
 ) -> CaseSample:
     """Draw cases from the diagnosis, by default balanced over editors and the study's factors within each prompt."""
     frame = case_frame(file, requests, sources)
-    seed = file.sections.study.seed
-    if sampler == "strata":
-        rows, chances = stratified(frame, size, by=strata_of(file.factors), seed=seed)
-    elif sampler == "priority":
-        classed = frame.assign(**{"class": [(concerns or {})[ident] for ident in frame["id"]]})
-        rows, chances = priority(classed, size, quotas={}, seed=seed, even_over=routine_of(file.factors))
-    else:
-        rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
+    if sampler == "priority":
+        frame["class"] = [(concerns or {})[ident] for ident in frame["id"]]
+    rows, chances = drawn(frame, size, sampler, file.factors, seed=file.sections.study.seed, published=file.published)
     return CaseSample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
 
 
@@ -196,14 +191,9 @@ def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int, f
     chosen: list[str] = []
     while ids and len(chosen) < count:
         size = min(len(ids), count - len(chosen))
-        rows, _ = balanced(
-            pd.DataFrame([{"all": "", **sources[i].attributes} for i in ids]),
-            size,
-            within="all",
-            factors=others,
-            seed=int(rng.integers(2**31)),
-        )
-        chosen += [ids[row] for row in rows]
+        frame = pd.DataFrame([sources[i].attributes for i in ids])
+        draw = np.random.default_rng(int(rng.integers(2**31)))
+        chosen += [ids[row] for row in greedy_fill(frame, size, [(name,) for name in others], draw)[0]]
     return chosen
 
 

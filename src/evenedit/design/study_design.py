@@ -26,6 +26,8 @@ DRIFTED = "mitigation-drift"
 """The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
 RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
 """Ways to choose that need the diagnosis rated, with the sample's name."""
+MITIGATION_DRAWN = "sample mitigation"
+"""The fact that says by which settings the stored cases were drawn; studies of 0.3 have none."""
 LISTED = "mitigation-listed"
 """The sample of cases that an import named."""
 
@@ -93,6 +95,14 @@ class StudyDesign:
         if section.choose == "listed" or section.choose in RATED_FIRST:
             chosen = self.store.cases(RATED_FIRST.get(section.choose, LISTED))
             return [r for r in baseline if r.id in chosen]
+        how = section.model_dump_json(include={"cases", "choose"}) + f" seed {self.file.sections.study.seed}"
+        stored, drawn_by = self.store.cases(Experiment.MITIGATION), self.store.fact(MITIGATION_DRAWN)
+        known = [r for r in baseline if r.id in stored]
+        if len(known) == len(stored) == section.cases and drawn_by in (None, how):
+            return known
+        if keep:
+            self.store.forget_cases(Experiment.MITIGATION)
+            self.store.set_fact(MITIGATION_DRAWN, how)
         return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
 
     def cases(

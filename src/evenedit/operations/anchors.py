@@ -31,7 +31,7 @@ from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Experiment, Prompt, Status, is_simulated
 from evenedit.design import requests as design
-from evenedit.design.sampling import balanced
+from evenedit.design.sampling import greedy_fill
 from evenedit.judges.calling import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
 from evenedit.results.judge_checks import AnchorCheck, Answering
@@ -238,13 +238,13 @@ def _choose(study: StudyContext, size: int) -> list[Any]:
     pool = one_each if len(one_each) >= size else shuffled
     frame = pd.DataFrame(
         [
-            {"all": "", "source": r.source_ids[0], "prompt": r.prompt_id, "editor": r.editor}
+            {"source": r.source_ids[0], "prompt": r.prompt_id, "editor": r.editor}
             | {name: sources[r.source_ids[0]].attributes.get(name, "") for name in names}
             for r in pool
         ]
     )
-    rows, _ = balanced(frame, size, within="all", factors=(*names, "editor", "prompt", "source"), seed=seed)
-    return [pool[row] for row in rows]
+    even_over = [(name,) for name in (*names, "editor", "prompt", "source")]
+    return [pool[row] for row in greedy_fill(frame, size, even_over, np.random.default_rng(seed))[0]]
 
 
 def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_number: int) -> None:

@@ -189,7 +189,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
             for rater, revision in {(s.rater.id, s.revision) for s in assigned}
             for ident in store.answered(rater, revision)
         ),
-        survey.cases * survey.raters_per_item if survey else 0,
+        survey.cases_of(survey.surveys[0]) * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
         (*_notes(study, charges, requests, machine or Machine.current()), *_question_notes(study, assigned, sources)),
@@ -239,7 +239,7 @@ def simulate_power(study: StudyContext, design: Design, effect: float = EFFECT) 
     """Return what 80 of 100 such studies detect or rule out, and what design and labels would do."""
     survey, margin = study.file.sections.survey, study.file.sections.findings.margin
     with Progress("simulating studies", POWER_STEPS) as progress:
-        labels = survey.cases if survey else LABELS
+        labels = survey.cases_of(survey.surveys[0]) if survey else LABELS
         return design_power(design, effect=effect, margin=margin, labels=labels, step=progress.advance)
 
 

@@ -98,7 +98,7 @@ def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudg
     parts = tuple(
         Part(
             f"survey {survey}",
-            min(section.cases, available.get(survey, section.cases)),
+            min(section.cases_of(survey), available.get(survey, section.cases_of(survey))),
             section.items_per_task,
             section.raters_per_item,
             0 if survey == 2 else gold_per_task(section),

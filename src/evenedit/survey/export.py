@@ -20,6 +20,7 @@ from evenedit.survey.answers import counted_answers, people_frame
 from evenedit.survey.profiles import participants_frame, rater_profiles
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
+from evenedit.survey.sample import sample_name
 from evenedit.survey.tasks import CASE
 
 _REPLACED = {q.id: q.replaces for q in QUESTIONS.values() if q.replaces}
@@ -41,7 +42,7 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     frame, quality = people_frame(file, database)
     cases = frame[frame["kind"] == CASE]
     requests = store.requests()
-    chances = store.cases("survey") | store.cases("survey-3")
+    chances = {survey: store.cases(sample_name(file, survey)) for survey in (1, 2, 3)}
     excluded = {q.rater: "; ".join(q.excluded) for q in quality}
     describe = _Describe(store, file.factors, requests, chances, excluded)
     ratings = _ratings(cases[cases["survey"] == 1], describe)
@@ -71,7 +72,7 @@ class _Describe:
         store: Store,
         factors: Sequence[Factor],
         requests: dict[str, Request],
-        chances: dict[str, float],
+        chances: dict[int, dict[str, float]],
         excluded: dict[str, str],
     ) -> None:
         self.factors = factors
@@ -96,7 +97,7 @@ class _Describe:
             "rater": row.rater,
             "task": row.task,
             "place": row.place,
-            "probability": self._chances.get(row.baseline),
+            "probability": self._chances[row.survey].get(row.baseline),
             "counted": bool(row.counted),
             "excluded": self._excluded.get(row.rater, ""),
         }

@@ -11,7 +11,7 @@ import pandas as pd
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Experiment, Outcome, Request
 from evenedit.design.requests import case_frame
-from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
+from evenedit.design.sampling import drawn, stratified
 from evenedit.design.study_design import StudyDesign
 from evenedit.ratings.combine import combine, concerns
 from evenedit.storage.store import Store
@@ -25,7 +25,7 @@ MISSING = "missing"
 
 def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
     """Inclusion probabilities of a survey's cases by request id, as stored; drawn on the first call."""
-    name = _name(survey)
+    name = sample_name(file, survey)
     stored = store.cases(name)
     if not stored:
         store.save_cases(name, draw(file, store, survey))
@@ -36,10 +36,10 @@ def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
 
 def stale(file: StudyFile, store: Store, survey: int) -> str | None:
     """Return a warning if the study file asks for another sample than the drawn one; else None."""
-    drawn = store.cases(_name(survey))
+    drawn = store.cases(sample_name(file, survey))
     if not drawn:
         return None
-    now, known = _design(file), store.fact(f"sample {_name(survey)}")
+    now, known = _design(file), store.fact(f"sample {sample_name(file, survey)}")
     then = json.loads(known) if known else now | ({"cases": len(drawn)} if survey != 3 else {})
     changed = [f"{key} = {then[key]!r} (now {now[key]!r})" for key in now if then.get(key) != now[key]]
     if not changed:
@@ -59,12 +59,15 @@ def redraw(file: StudyFile, store: Store, survey: int, taken_part: int) -> dict[
             "Start a new study for another sample, or restore the previous [survey]"
         )
     draw(file, store, survey)  # raises before anything is deleted
-    store.forget_cases(_name(survey))
+    store.forget_cases(sample_name(file, survey))
     return sampled(file, store, survey)
 
 
-def _name(survey: int) -> str:
-    return "survey-3" if survey == 3 else "survey"
+def sample_name(file: StudyFile, survey: int) -> str:
+    """Return the name under which the cases of a survey are stored."""
+    section = file.sections.survey
+    first = section.sample_of(survey) if section else survey
+    return "survey" if first == 1 else f"survey-{first}"
 
 
 def _design(file: StudyFile) -> dict[str, Any]:
@@ -81,23 +84,29 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add this table to collect ratings by people")
     frame = _population(file, store, section, survey)
-    seed, size = file.sections.study.seed, min(section.cases, len(frame))
+    wanted = section.cases_of(survey)
+    seed, size = file.sections.study.seed, min(wanted, len(frame))
     if survey == 3:
         rows, chances = stratified(frame, size, by=("agreed", "coded", "editor"), seed=seed)
-    elif section.cases > len(frame):
-        raise EvenEditError(
-            f"[survey] cases is {section.cases}, but only {len(frame)} cases have a picture to show; lower it"
-        )
-    elif section.sampler == "balanced":
-        rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
-    elif section.sampler == "strata":
-        rows, chances = stratified(frame, size, by=strata_of(file.factors), seed=seed)
+    elif wanted > len(frame):
+        raise EvenEditError(f"[survey] cases is {wanted}, but only {len(frame)} cases have a picture to show; lower it")
     else:
-        classed = frame.assign(**{"class": _classes(file, store, frame)})
+        if section.sampler == "priority":
+            frame["class"] = _classes(file, store, frame)
         quotas = {str(k): v for k, v in section.quotas.items()}
-        rows, chances = priority(classed, size, quotas=quotas, seed=seed, even_over=routine_of(file.factors))
-    drawn = frame.iloc[rows]
-    return dict(zip(drawn["id"], (drawn["chance"].to_numpy() * chances).tolist(), strict=True))
+        rows, chances = drawn(
+            frame, size, section.sampler, file.factors, seed=seed, published=file.published, quotas=quotas
+        )
+    chosen = frame.iloc[rows]
+    return dict(zip(chosen["id"], (chosen["chance"].to_numpy() * chances).tolist(), strict=True))
+
+
+def listing(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
+    """Return one row per case of a sample: its request, its labels and its inclusion probability."""
+    requests = store.requests()
+    frame = _frame(file, store, [requests[ident] for ident in cases]).rename(columns={"id": "request_id"})
+    columns = ["request_id", "editor", "prompt", *(f.name for f in file.factors)]
+    return frame[columns].assign(probability=list(cases.values()))
 
 
 def margins(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
@@ -136,7 +145,7 @@ def _population(file: StudyFile, store: Store, section: SurveySection, survey: i
     frame = _frame(file, store, pictured).assign(chance=1.0)
     if survey == 3:
         return frame.assign(agreed=_agreed(file, store, frame))
-    if section.population == "mitigation":
+    if section.population == "mitigation" or section.sample_of(survey) == 2:
         chances = store.cases(Experiment.MITIGATION)
         frame = frame.assign(chance=frame["id"].map(chances))
         return frame[frame["chance"].notna()].reset_index(drop=True)
