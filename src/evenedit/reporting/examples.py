@@ -133,7 +133,7 @@ def _example(
         prompt_id=case["prompt_id"],
         prompt=names[case["prompt_id"]],
         group={f.name: source.attributes[f.name] for f in scores.table.factors if source.attributes.get(f.name)},
-        scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
+        scores={q: int(v) or None for q, v in zip(scores.table.rubric.columns, scores.values[row], strict=True) if v},
         source=store.images.open(source.image),
         edited=store.images.open(image),
         note=note,

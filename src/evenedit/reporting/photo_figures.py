@@ -132,7 +132,7 @@ class Album:
 
     def scores_in_words(self, row: int) -> str:
         """Describe the scores of an edit briefly, or its measurements if nothing is rated."""
-        scored = zip(QUESTION_IDS, self.scores.values[row], strict=True)
+        scored = zip(self.scores.table.rubric.columns, self.scores.values[row], strict=True)
         parts = [f"{SHORT[q]}{NO_BREAK}{value}" for q, value in scored if q in SHORT and value]
         if not parts and not self.is_rated:
             readings = ((words, self._measured[m][row]) for m, words in READINGS.items() if m in self._measured)

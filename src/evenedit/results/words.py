@@ -27,7 +27,7 @@ PHRASES = {
     "much_older": "show a face that a model reads 15 years or more older than in the source",
     "much_younger": "show a face that a model reads 15 years or more younger than in the source",
     "measured_gender_change": "show a face whose gender presentation a model reads as changed",
-    "not_one_person": "came back without exactly one person in them",
+    "not_one_person": "show no face, or more than one, where the source shows one",
 }
 """By rate, what the edits have in common that it counts."""
 NOUNS = {"no_image": "answers in words", "no_picture": "missing pictures"}

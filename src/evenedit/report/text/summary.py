@@ -243,8 +243,8 @@ def _phrase(index: Index, rate: str) -> str:
 def _mean_words(index: Index, name: str) -> str:
     """Return the words before the mean of a reading; empty where only tables have it."""
     words = index.readings.get(name)
-    own = "" if words is None or name in NAMES else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
-    return MEANS.get(name, own)
+    default = "" if words is None or name in NAMES else f"on average {words.title} ({words.unit}) is".replace(" ()", "")
+    return MEANS.get(name, default)
 
 
 def _by_prompt(
