@@ -52,7 +52,7 @@ def test_judges_see_both_orders_alike_and_the_estimates_tell_them_apart(tmp_path
     rater = opened.design.judges()[0]
     for before, after in (("baseline", "reversed"), ("swapped", "swapped_reversed")):
         for one, other in zip(made[before], made[after], strict=True):
-            first, second = (cases.case(Assignment(request, rater)) for request in (one, other))
+            first, second = (cases.case(Assignment(rater, request, ())) for request in (one, other))
             assert [i.tobytes() for i in first.images] == [i.tobytes() for i in second.images]
             assert first.instruction == second.instruction == one.instruction
             assert sources[one.source_ids[0]].attributes["gender"] == "Male"
@@ -72,7 +72,7 @@ def test_judges_are_asked_who_has_the_higher_status_where_the_study_wants_it(tmp
     opened.runner().run()
     rater = opened.design.judges()[0]
     cases = _Cases(opened.file, opened.store, opened.store.sources())
-    assignment = Assignment(arms(opened)["baseline"][0], rater)
+    assignment = Assignment(rater, arms(opened)["baseline"][0], ())
     assert [q.id for q in cases.questions(assignment)] == ["stereotype", "target_role", "status_role"]
     results = current_results(opened)
     shares = {e.measure: e for e in results.estimates if e.condition == "baseline" and e.editor and not e.group}

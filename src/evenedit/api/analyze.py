@@ -20,12 +20,14 @@ def analyze(
     preset: str | None = None,
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
+    rubric: str | Path | None = None,
 ) -> Results:
     """Compute every estimate of rating tables.
 
     `scores` and `verdicts` are judges' and `ratings` people's tables, as CSV files or data frames; `scores` may be the
     folder of an export, which brings the rules of its study along. `preset`, `missing` and `factors` take the place of
-    those rules; without an export the preset is "default" and the factors are race, gender and age.
+    those rules; without an export the preset is "default" and the factors are race, gender and age. `rubric` is a
+    rubric file or the name of a shipped rubric, where other questions were asked than those of the default.
     """
     analysis = gather(
         scores,
@@ -35,6 +37,7 @@ def analyze(
         preset=preset,
         missing=missing,
         factors=factors,
+        rubric=rubric,
     )
     with SecondProcess(enabled=len(analysis.table.edits) >= PARALLEL_THRESHOLD) as second:
         return Results.from_record(analysis.results(second))

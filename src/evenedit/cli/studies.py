@@ -65,7 +65,7 @@ def demo(out: Path | None) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--template",
-    type=click.Choice(["small", "demo", "published", "paper", "curated", "monk"]),
+    type=click.Choice(["small", "demo", "published", "paper", "curated", "monk", "open"]),
     default="small",
     show_default=True,
     help="Study file to start from.",

@@ -166,13 +166,13 @@ class StudyFile:
         return self.rubric.questions
 
     def questions_of(
-        self, experiment: str, prompt: Prompt, labels: Mapping[str, str] | None = None
+        self, experiment: str, prompt: Prompt, labels: Mapping[str, str] | None = None, call: str = "main"
     ) -> tuple[Question, ...]:
-        """Return the questions of a judge's main call about an edit of this prompt, of a portrait with these labels."""
-        questions = questions_for(experiment, prompt, self.rubric, status=self.status, labels=labels)
+        """Return the questions of a judge's call about an edit of this prompt, of a portrait with these labels."""
+        questions = questions_for(experiment, prompt, self.rubric, status=self.status, labels=labels, call=call)
         if not self.sections.study.cannot_tell:
             return questions
-        return tuple(q if q.sided == "choice" else replace(q, cannot_tell=True) for q in questions)
+        return tuple(q if q.sided in ("choice", "set") else replace(q, cannot_tell=True) for q in questions)
 
     @property
     def judge_prompt(self) -> str:

@@ -49,9 +49,11 @@ class Case:
     repeat: int = 0
     """Above 0: asked again on purpose, this number of times; no cached answer may be used."""
     wording: str = "default"
-    """The judge's prompt: `default`, or `published` for the paper's."""
+    """The judge's prompt: `default`, `published` for the paper's, or `seen` for `edited` alone, a single picture."""
     mitigated: tuple[bool, ...] | None = None
     """Of each output, whether it was made with the feature prompt: only where the judge may know."""
+    observations: Mapping[str, str] | None = None
+    """What is described before the questions are answered, by name; None for what the shipped rubric asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class Reply:
     """What a judge answered: one value per question, None where it gave none."""
 
     status: Status
-    values: Mapping[str, int | None] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """By question id: the 1-based position of a label, or its code; of a set, the list of codes that apply."""
     confidence: Mapping[str, float] = field(default_factory=dict)
     """How sure the judge stated it was, 0 to 1, where it did; shown, never a weight."""
     reason: str = ""

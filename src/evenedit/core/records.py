@@ -197,6 +197,24 @@ class Question:
     """Whether a judge may leave it open because it cannot be told."""
     words: tuple[str, ...] = ()
     """Of a choice whose labels are codes: what is shown for each."""
+    neutral: int | None = field(default=None, compare=False)
+    """Of a declared question: the answer that means no change."""
+
+    @property
+    def coded(self) -> bool:
+        """Whether it is answered by a code and not by a number."""
+        return self.sided in ("choice", "set") or bool(self.words)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names under which its answers are stored; of a set, one for each option."""
+        return tuple(f"{self.id}.{code}" for code in self.labels) if self.sided == "set" else (self.id,)
+
+    @property
+    def unchanged(self) -> int:
+        """The answer that means that nothing changed, or the first one where none does; "no" of a yes-no question."""
+        middle = (len(self.labels) + 1) // 2 if self.sided == "two" else 1
+        return self.neutral or (2 if self.labels == ("yes", "no") else middle)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -205,8 +223,8 @@ class Question:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; without words where there are none, so that hashes of earlier releases hold."""
-        plain = asdict(self)
-        return plain if self.words else {key: value for key, value in plain.items() if key != "words"}
+        left_out = ("neutral",) if self.words else ("neutral", "words")
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
 
 
 @dataclass(frozen=True)

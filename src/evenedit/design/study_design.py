@@ -12,7 +12,7 @@ from evenedit.config.study_file import Mitigation, StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
 from evenedit.design import requests as design
-from evenedit.design.assignments import Assignment, assignments
+from evenedit.design.assignments import Assignment, Planner, is_seen
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.judges.raters import JudgeRater, judge_raters
 from evenedit.ratings.build import build_table, edit_frame
@@ -117,10 +117,13 @@ class StudyDesign:
         """Return the study's judges, primary first."""
         return judge_raters(self.file)
 
-    def assignments(self, requests: Sequence[Request], raters: Sequence[JudgeRater]) -> list[Assignment]:
-        """Assign the requests to the judges."""
-        section = self.file.sections.experiments.mitigation
-        return assignments(requests, raters, pairwise=section is not None and section.pairwise)
+    def assignments(
+        self, requests: Sequence[Request], raters: Sequence[JudgeRater], sources: Mapping[str, Source] | None = None
+    ) -> list[Assignment]:
+        """Assign the requests, and the pictures of their sources, to the judges."""
+        if sources is None:
+            sources = self.preview_sources() if requests else {}
+        return Planner(self.file, sources).calls(requests, raters)
 
     def instruments(self, sources: Mapping[str, Source], objects: Mapping[str, Any] | None = None) -> Instruments:
         """Return the study's instruments; `objects` are those of a run that are Python objects, by id."""
@@ -132,7 +135,9 @@ class StudyDesign:
         requests, edits = self.planned(sources), self.store.edits()
         instruments = self.instruments(sources)
         raters: list[StoredRater] = [*self.judges(), *instruments.raters]
-        stored = [StoredRatings(self.store, rater) for rater in raters]
+        seen = [r for r in requests if is_seen(r)] if self.file.rubric.seen else []
+        pictures = {r.id: sources[r.source_ids[0]].image for r in seen}
+        stored = [StoredRatings(self.store, rater, pictures) for rater in raters]
         frame = edit_frame(requests, edits, sources, self.file.factors)
         return build_table(
             frame,

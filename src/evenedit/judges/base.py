@@ -56,6 +56,8 @@ class RemoteJudge(RemoteModel[Client]):
 
     def render(self, case: Case, questions: Sequence[Question]) -> ModelPrompt:
         """Build the prompt about the case."""
+        if case.wording == "seen":
+            return prompt.render_picture(case, questions, image_size=self.image_size)
         if case.wording == "published":
             return published_prompt.render(case, questions, image_size=self.image_size)
         return prompt.render(case, questions, image_size=self.image_size)

@@ -31,7 +31,7 @@ from evenedit.core.log import log
 from evenedit.core.progress import Progress
 from evenedit.core.records import Kind, Question, Status
 from evenedit.judges.cache import content_key
-from evenedit.judges.calling import CallPolicy, RemoteModelJudge
+from evenedit.judges.calling import CallPolicy, RemoteModelJudge, UnshownError
 from evenedit.judges.parsing import JobState, ModelReply
 from evenedit.judges.prompt import ModelPrompt
 from evenedit.providers.budget import Meter
@@ -92,7 +92,7 @@ def takes_batches(judge: object) -> bool:
 
 
 Key = tuple[str, str, str]
-"""Rater, revision and request."""
+"""Rater, revision, and the request or picture."""
 QuestionsByKey = Mapping[Key, Sequence[Question]]
 """What the study asks."""
 
@@ -332,9 +332,14 @@ class Batches:
         with NamedTemporaryFile("wb", dir=self.store.folder, prefix=".batch-", suffix=".jsonl", delete=False) as file:
             while left:
                 item = left[0]
-                ask = judge.render(item.case(), item.questions)
-                content = content_key(rater, judge.parameters, ask)
                 ident = item.key[2]
+                try:
+                    ask = judge.render(item.case(), item.questions)
+                except UnshownError as error:
+                    known.append(StoredReply(ident, rater, revision, Kind.VLM, error.reply))
+                    left.popleft()
+                    continue
+                content = content_key(rater, judge.parameters, ask)
                 if (reply := self.asking.known(content, item.questions)) is not None:
                     known.append(StoredReply(ident, rater, revision, Kind.VLM, reply))
                 elif self.asking.budget.begin(reserve):

@@ -11,8 +11,9 @@ from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.records import Question, Status
 from evenedit.core.retry import retry
 from evenedit.judges.cache import ReplyCache, content_key
-from evenedit.judges.parsing import ModelReply
+from evenedit.judges.parsing import ModelReply, UnreadableError, stored_answer
 from evenedit.judges.prompt import ModelPrompt
+from evenedit.protocol.questions import YES_NO
 from evenedit.providers.budget import Account, Budget
 
 BACKOFF = 0.5
@@ -134,13 +135,32 @@ class CallPolicy:
         return replace(reply, origin={**reply.origin, "content": key, **origin})
 
 
+class UnshownError(Exception):
+    """Why a case cannot be shown to a judge: there is no answer, and nothing is asked."""
+
+    @property
+    def reply(self) -> Reply:
+        """What is stored in place of an answer."""
+        return Reply(Status.UNPARSEABLE, reason=str(self))
+
+
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
-    """Mark a reply with an impossible value as unparseable; no value is clamped or guessed."""
+    """Return the reply with answers as they are stored; one with an impossible answer is unparseable, nothing guessed.
+
+    Judges may answer by position or by code, to a set by a list of codes.
+    """
     if reply.status is not Status.SCORED:
         return replace(reply, values={})
-    for question in questions:
-        value = reply.values.get(question.id)
-        if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
-            reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
-    return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
+    values: dict[str, int | None] = {}
+    try:
+        for question in questions:
+            split = [column for column in question.columns if question.sided == "set" and column in reply.values]
+            for column in split:
+                values |= stored_answer(
+                    Question(column, "", "", YES_NO, "choice"), reply.values[column], by_position=True
+                )
+            if not split:
+                values |= stored_answer(question, reply.values.get(question.id), by_position=True)
+    except UnreadableError as problem:
+        return replace(reply, status=Status.UNPARSEABLE, values={}, reason=str(problem))
+    return replace(reply, values=values)

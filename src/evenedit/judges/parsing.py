@@ -5,6 +5,7 @@
 | in the reply                                                         | becomes                       |
 |----------------------------------------------------------------------|-------------------------------|
 | a whole number within the scale; the exact word of a choice          | the value                     |
+| a list of the words of a set, each once                              | yes or no for each option     |
 | null, or the question is absent                                      | missing; the others count     |
 | 7, 2.5, 4.0, "4", true, a list, another word; every question missing | the whole reply: unparseable  |
 | two objects that answer differently, the same key twice, NaN, cut off| the whole reply: unparseable  |
@@ -20,7 +21,6 @@ from typing import Any
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Question, Status
-from evenedit.protocol.rubric import QUESTION_IDS
 
 LONGEST = 50_000
 """Characters: a longer reply is not read, and is kept up to here. Whatever was scored is thus kept whole."""
@@ -77,7 +77,7 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
     raw = storable_text(text)
     try:
         objects = find_objects(text, [question.id for question in questions])
-        answers = [{q.id: _value(_scores(each), q) for q in questions} for each in objects]
+        answers = [_values(_scores(each), questions) for each in objects]
         values = answers[0]
         if any(other != values for other in answers[1:]):
             raise UnreadableError(f"{len(answers)} answers that differ")
@@ -130,7 +130,7 @@ def find_objects(text: str, keys: Sequence[str]) -> list[dict[str, Any]]:
 def evidence_of(raw: str) -> tuple[str, dict[str, str]]:
     """Return the evidence summary and the observations of a reply; empty if there are none."""
     try:
-        answer = find_objects(raw, QUESTION_IDS)[0]
+        answer = find_objects(raw, ("evidence_summary", "observations"))[0]
     except UnreadableError:
         return "", {}
     summary, seen = answer.get("evidence_summary"), answer.get("observations")
@@ -187,25 +187,41 @@ def _scores(answered: Mapping[str, Any]) -> Mapping[str, Any]:
     return scores
 
 
-def _value(scores: Mapping[str, Any], question: Question) -> int | None:
-    answered = scores.get(question.id)
+def _values(scores: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, int | None]:
+    stored: dict[str, int | None] = {}
+    for question in questions:
+        stored |= stored_answer(question, scores.get(question.id))
+    return stored
+
+
+def stored_answer(question: Question, answered: Any, *, by_position: bool = False) -> dict[str, int | None]:
+    """Return an answer as it is stored: a position, of a set one for each option.
+
+    `by_position` takes the position of a code, too. Raise UnreadableError for what is no answer to the question.
+    """
+    labels, name = question.labels, f"{question.id} is {_abbreviate(answered)}"
     if answered is None:
-        return None
-    if question.sided == "choice":
-        if answered in question.labels:
-            return question.labels.index(answered) + 1
-        raise UnreadableError(f"{question.id} is {_abbreviate(answered)}, not one of {', '.join(question.labels)}")
-    if type(answered) is not int or not 1 <= answered <= len(question.labels):  # bool is an int to isinstance
-        raise UnreadableError(
-            f"{question.id} is {_abbreviate(answered)}, not a whole number from 1 to {len(question.labels)}"
-        )
-    return answered
+        return dict.fromkeys(question.columns)
+    if question.sided == "set":
+        codes = list(answered) if isinstance(answered, list | tuple | set | frozenset) else [answered]
+        if isinstance(answered, str) or any(code not in labels for code in codes) or len(set(codes)) < len(codes):
+            raise UnreadableError(f"{name}, not a list of some of {', '.join(labels)}, each at most once")
+        return {column: 1 if code in codes else 2 for column, code in zip(question.columns, labels, strict=True)}
+    if question.coded and isinstance(answered, str) and answered in labels:
+        return {question.id: labels.index(answered) + 1}
+    if question.coded and not by_position:
+        raise UnreadableError(f"{name}, not one of {', '.join(labels)}")
+    if type(answered) is not int or not 1 <= answered <= len(labels):  # bool is an int to isinstance
+        raise UnreadableError(f"{name}, not a whole number from 1 to {len(labels)}")
+    return {question.id: answered}
 
 
 def _confidence(answered: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
-    """Return the stated confidence per question where it is between 0 and 1."""
+    """Return the stated confidence per stored answer where it is between 0 and 1."""
     sure = answered.get("confidence")
-    return {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))} if isinstance(sure, Mapping) else {}
+    if not isinstance(sure, Mapping):
+        return {}
+    return {column: sure[q.id] for q in questions if _is_share(sure.get(q.id)) for column in q.columns}
 
 
 def _is_share(answered: Any) -> bool:
@@ -214,5 +230,5 @@ def _is_share(answered: Any) -> bool:
 
 def _abbreviate(answered: Any) -> str:
     """Return a value of the reply, shortened, in plain ASCII."""
-    text = "a nested value" if isinstance(answered, dict | list) else json.dumps(answered)
+    text = "a nested value" if isinstance(answered, dict | list) else json.dumps(answered, default=repr)
     return text if len(text) <= 60 else f"{text[:60]}…"

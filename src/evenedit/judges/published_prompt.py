@@ -14,10 +14,18 @@ from PIL import Image
 
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case
-from evenedit.core.records import Prompt, Question
+from evenedit.core.records import Experiment, Prompt, Question
 from evenedit.judges import prompt as default
-from evenedit.judges.prompt import ModelPrompt, answer_schema, object_schema, pixels, text_object
-from evenedit.protocol.rubric import IDENTITY, Rubric
+from evenedit.judges.prompt import (
+    ModelPrompt,
+    answer_schema,
+    object_schema,
+    own_questions,
+    pixels,
+    text_object,
+    words_of,
+)
+from evenedit.protocol.rubric import Rubric
 
 _SYSTEM = "Answer with one JSON object and nothing else."
 VERSION = "1"
@@ -58,18 +66,25 @@ def prompt_hash(rubric: Rubric) -> str:
     """Hash the wording and the rubric."""
     image = Image.new("RGB", (1, 1))
     labels = {"race": "", "gender": "", "age": ""}
-    questions, axes = default.hashed_questions(rubric)
     one, aged = Prompt("", "", ""), Prompt("", "", "", target_years=1)
     prompts = [
         render(case, asked_of, image_size=1)
         for case, asked_of in (
-            (Case([image], image, one, "", labels, mitigated=(True,)), axes),
-            (Case([image], image, aged, ""), [q for q in questions.values() if q.replaces]),
-            (Case([image], image, one, "", other=image, mitigated=(False, True)), [IDENTITY]),
+            (
+                Case([image], image, one, "", labels, mitigated=(True,)),
+                own_questions(rubric, Experiment.DIAGNOSIS, one),
+            ),
+            (
+                Case([image], image, aged, ""),
+                [q for q in own_questions(rubric, Experiment.DIAGNOSIS, aged) if q.replaces],
+            ),
+            (
+                Case([image], image, one, "", other=image, mitigated=(False, True)),
+                [rubric.identity] if rubric.identity else [],
+            ),
         )
     ]
-    words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in prompts]
-    return digest([VERSION, words, default.prompt_hash(rubric=rubric)])
+    return digest([VERSION, [words_of(ask) for ask in prompts], default.prompt_hash(rubric=rubric)])
 
 
 def _listing(case: Case, questions: Sequence[Question]) -> str:

@@ -34,7 +34,6 @@ from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.calling import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import default_rubric
 from evenedit.results.judge_checks import AnchorCheck, Answering
 from evenedit.run.executors import MOST_CALLS, Lane, run_in_lanes
 from evenedit.run.runner import Runner
@@ -44,8 +43,6 @@ from evenedit.study.context import StudyContext
 
 SCHEMA = "evenedit.anchors/1"
 FOLDER = "anchors"
-QUESTIONS = default_rubric().ordinal
-"""The questions that rounds are compared on."""
 SIZE = 24
 REPEATS = 2
 FROZEN = 0
@@ -261,6 +258,7 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
     def work(call: tuple[JudgeRater, Anchor, int]) -> AnchorAnswer | None:
         judge, anchor, repeat = call
         streak = streaks[judge.id]
+        questions = runner.file.questions_of(Experiment.DIAGNOSIS, anchor.prompt, anchor.attributes)
         case = Case(
             [anchors.images.open(sha) for sha in anchor.images],
             anchors.images.open(anchor.edited),
@@ -269,8 +267,8 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
             anchor.attributes if judge.sees_labels else None,
             repeat=round_number * anchors.repeats + repeat,
             wording=runner.file.judge_prompt,
+            observations=runner.file.rubric.observations("pair", [question.id for question in questions]),
         )
-        questions = runner.file.questions_of(Experiment.DIAGNOSIS, anchor.prompt)
         failure = ""
         try:
             if streak.stop is not None:
@@ -327,8 +325,9 @@ def _line(judge: JudgeRater, anchor: Anchor, repeat: int, round_number: int, rep
 
 def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater], round_number: int) -> AnchorCheck:
     """Compare the answers of a round with the frozen ones; the check is also written into the set's folder."""
-    before = {j.id: _table(anchors, j, FROZEN) for j in judges}
-    after = {j.id: _table(anchors, j, round_number) for j in judges}
+    asked = [q for q in study.file.rubric.ordinal if study.file.rubric.in_main_call(q)]
+    before = {j.id: _table(anchors, j, FROZEN, asked) for j in judges}
+    after = {j.id: _table(anchors, j, round_number, asked) for j in judges}
     names = {*anchors.editors, *(j.id for j in judges)}
     check = AnchorCheck(
         provenance=provenance(study=study.file.hash),
@@ -337,7 +336,7 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
         repeats=anchors.repeats,
         frozen=anchors.frozen,
         method=f"paired permutation of replies within each anchor, {PERMUTATIONS}; Holm, {ALPHA:g}",
-        drifts=tuple(drifts(before, after, (*QUESTIONS, ANSWERED), seed=study.file.sections.statistics.seed)),
+        drifts=tuple(drifts(before, after, (*asked, ANSWERED), seed=study.file.sections.statistics.seed)),
         models=tuple(
             Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, round_number)))
             for j in judges
@@ -348,12 +347,12 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
     return check
 
 
-def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int) -> Replies:
+def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int, asked: Sequence[str]) -> Replies:
     """[anchor, reply, question]; the last column is whether the judge answered at all; NaN where it did not."""
     rows = {anchor.id: at for at, anchor in enumerate(anchors.anchors)}
-    table = np.full((len(rows), anchors.repeats, len(QUESTIONS) + 1), np.nan)
+    table = np.full((len(rows), anchors.repeats, len(asked) + 1), np.nan)
     for line in anchors.answered(judge, round_number):
-        for at, question in enumerate(QUESTIONS):
+        for at, question in enumerate(asked):
             value = line.values.get(question)
             if value is not None:
                 table[rows[line.anchor], line.repeat - 1, at] = value

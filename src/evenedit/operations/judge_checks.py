@@ -26,8 +26,6 @@ from evenedit.core.records import Outcome, Request, Source, Status, is_simulated
 from evenedit.design import requests as design
 from evenedit.judges.prompt import prompt_hash
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import questions_for
-from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, VariantCalls
 from evenedit.run.runner import Runner
 from evenedit.stats.robustness.judge_shifts import Comparison, shifts
@@ -179,10 +177,12 @@ def evaluate(study: StudyContext, plan: CheckPlan) -> JudgeCheck:
     """Return the estimates of a check from the answers so far."""
     file, rules = study.file, analysis_rules(study.file)
     rows = {r.id: at for at, r in enumerate(plan.requests)}
-    applicable = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.bool_)
-    for request, at in ((r, rows[r.id]) for r in plan.requests):
-        for question in questions_for(request.experiment, file.prompt(request.prompt_id)):
-            applicable[at, QUESTION_IDS.index(question.id)] = True
+    rubric = file.rubric
+    applicable = np.zeros((len(rows), len(rubric.columns)), dtype=np.bool_)
+    for request in plan.requests:
+        labels = plan.sources[request.source_ids[0]].attributes
+        for question in file.questions_of(request.experiment, file.prompt(request.prompt_id), labels):
+            applicable[rows[request.id], [rubric.at(column) for column in question.columns]] = True
     comparisons = [c for judge in plan.judges for c in _comparisons(judge, _answers(study, judge, rows))]
     edits = pd.DataFrame(
         [
@@ -219,10 +219,11 @@ def _answers(study: StudyContext, judge: JudgeRater, rows: Mapping[str, int]) ->
     """[edit, question] of the study and of every variant; 0 = missing."""
     answers = {}
     for name, rater in {STUDY: judge, **{v.id: v.rater(judge) for v in VARIANTS}}.items():
-        values = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.int8)
+        rubric = study.file.rubric
+        values = np.zeros((len(rows), len(rubric.columns)), dtype=np.int8)
         for rating in study.store.ratings(rater.id, rater.revision):
-            if rating.request_id in rows and rating.value is not None:
-                values[rows[rating.request_id], QUESTION_IDS.index(rating.question_id)] = rating.value
+            if rating.request_id in rows and rating.value is not None and rating.question_id in rubric:
+                values[rows[rating.request_id], rubric.at(rating.question_id)] = rating.value
         answers[name] = values
     return answers
 

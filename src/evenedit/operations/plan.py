@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from PIL import Image
+
 from evenedit.core import plugins
+from evenedit.core.interfaces import Case
 from evenedit.core.progress import Progress
-from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Experiment, Outcome, Request, Source, Status
+from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Experiment, Outcome, Prompt, Request, Source, Status
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST
 from evenedit.judges.batch_jobs import takes_batches
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
+from evenedit.judges.prompt import render, render_picture, words_of
+from evenedit.judges.raters import Call
 from evenedit.operations.memory import Machine, memory_note
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric, questions_for
 from evenedit.providers.prices import Prices
 from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.stats.power.gaps import Design
@@ -28,6 +34,12 @@ SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""
 POWER_STEPS = 11
 """The gaps that the power simulation tries, the shifts, and a design that is recommended."""
+CHARACTERS = 4
+"""Characters of a token of English words, about."""
+SHORT_ANSWER = 60
+"""Tokens of an answer about a single picture, which has no observations."""
+MAIN_REVISION = "[0-9a-f]{8}"
+"""A revision of main calls; those of other calls are longer."""
 LABELS = 500
 """Edits that people rate, where the study has no survey that says."""
 
@@ -49,7 +61,7 @@ class EditorLine:
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:
-    """The calls of one judge."""
+    """The calls of one judge about one block of questions."""
 
     judge: str
     calls: int
@@ -64,6 +76,13 @@ class JudgeLine:
     """Price of the remaining calls by batch job; None where the provider has none or the price is not known."""
     batch: bool
     """Whether the provider takes batch jobs."""
+    block: str = "main"
+    """What the calls are about: main, identity, separate or single pictures."""
+
+    @property
+    def title(self) -> str:
+        """The judge, with what the calls are about where it is not the main call."""
+        return self.judge if self.block == "main" else f"{self.judge}, {self.block}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +140,7 @@ def _described(plan: RunPlan) -> Iterator[str]:
         if judge.tokens:
             tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
         batch = _price(judge.usd_batch) if judge.batch else "–"
-        yield f"{judge.judge:40}{judge.calls:>11,}{tokens:>38}{_price(judge.usd):>11}{batch:>11}"
+        yield f"{judge.title:40}{judge.calls:>11,}{tokens:>38}{_price(judge.usd):>11}{batch:>11}"
     if plan.human_ratings:
         yield f"ratings by people: {plan.human_ratings:,}"
     disk = "not measured; try --probe 1" if plan.disk is None else f"{plan.disk / 1e9:.2f} GB"
@@ -152,8 +171,9 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
     charges = Prices.load(prices)
     lines = tuple(_lines(study, requests, edits, charges))
-    assigned, survey = study.design.assignments(requests, study.design.judges()), file.sections.survey
-    wanted = {r.id for r in requests}
+    judges, survey = study.design.judges(), file.sections.survey
+    assigned = study.design.assignments(requests, judges, sources)
+    wanted = {a.key for a in assigned}
     pictures = [e.image for e in edits.values() if e.image][:SIZED]
     sizes = [store.images.size(sha256) for sha256 in store.images.present(pictures)]
     left = sum(line.edits - line.done for line in lines)
@@ -165,14 +185,14 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
         tuple(_extractor_lines(study, requests, charges)),
         len(assigned),
         sum(
-            ident in wanted
+            (rater, revision, ident) in wanted
             for rater, revision in {(s.rater.id, s.revision) for s in assigned}
             for ident in store.answered(rater, revision)
         ),
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study, charges, requests, machine or Machine.current())),
+        (*_notes(study, charges, requests, machine or Machine.current()), *_question_notes(study, assigned, sources)),
     )
 
 
@@ -268,20 +288,67 @@ def _lines(study: StudyContext, requests: list[Request], edits: dict[str, Edit],
 def _judge_lines(study: StudyContext, assigned: Sequence[Assignment], charges: Prices) -> list[JudgeLine]:
     store, lines = study.store, []
     for section, rater in zip(study.file.sections.judges, study.design.judges(), strict=True):
-        assignments = [s for s in assigned if s.rater.id == rater.id]
-        answered = {revision: store.answered(rater.id, revision) for revision in {s.revision for s in assignments}}
-        left = sum(answered[s.revision].get(s.request.id, Status.FAILED) is Status.FAILED for s in assignments)
-        remote = plugins.is_remote("judges", section.kind)
-        measured = store.tokens(rater.id)
-        tokens = (measured or charges.assumed) if remote else None
-        prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
-        usd, usd_batch = (
-            None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
-            for price in prices
-        )
-        jobs = takes_batches(rater.judge)
-        lines.append(JudgeLine(rater.id, left, tokens, measured is not None, usd, usd_batch if jobs else None, jobs))
+        blocks: dict[str, list[Assignment]] = {Call.MAIN.block: []}
+        for assignment in (a for a in assigned if a.rater.id == rater.id):
+            blocks.setdefault(assignment.call.block, []).append(assignment)
+        for block, assignments in blocks.items():
+            revisions = {s.revision for s in assignments}
+            answered = {revision: store.answered(rater.id, revision) for revision in revisions}
+            left = sum(answered[s.revision].get(s.subject, Status.FAILED) is Status.FAILED for s in assignments)
+            remote = plugins.is_remote("judges", section.kind)
+            measured = store.tokens(rater.id, revisions)
+            tokens = (measured or _assumed(study.file.rubric, block, charges)) if remote else None
+            prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
+            usd, usd_batch = (
+                None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
+                for price in prices
+            )
+            jobs = takes_batches(rater.judge)
+            now, later = (usd, usd_batch if jobs else None)
+            lines.append(JudgeLine(rater.id, left, tokens, measured is not None, now, later, jobs, block))
     return lines
+
+
+def _assumed(rubric: Rubric, block: str, charges: Prices) -> tuple[float, float] | None:
+    """Return the tokens of a call that none was measured of: of a single picture, one of two and few words."""
+    if charges.assumed is None or block != Call.SEE.block:
+        return charges.assumed
+    blank, one = Image.new("RGB", (1, 1)), Prompt("", "", "")
+    alone = render_picture(Case((), blank, one, ""), rubric.seen, image_size=1)
+    both = render(Case([blank], blank, one, ""), questions_for(Experiment.DIAGNOSIS, one), image_size=1)
+    words, usual = (sum(map(len, words_of(ask)[1])) + len(ask.system) for ask in (alone, both))
+    return words / CHARACTERS + (charges.assumed[0] - usual / CHARACTERS) / 2, float(SHORT_ANSWER)
+
+
+def _question_notes(
+    study: StudyContext, assigned: Sequence[Assignment], sources: Mapping[str, Source]
+) -> Iterator[str]:
+    """Yield what declared questions cost, and what they do not give."""
+    rubric = study.file.rubric
+    for judge in study.design.judges():
+        former = [r for r in study.store.revisions(judge.id) - {judge.revision} if re.fullmatch(MAIN_REVISION, r)]
+        rated = {ident for r in former for ident, s in study.store.answered(judge.id, r).items() if s != Status.FAILED}
+        current = study.store.answered(judge.id, judge.revision)
+        mine = [a for a in assigned if a.rater.id == judge.id and a.call is Call.MAIN]
+        again = sum(a.subject in rated and a.subject not in current for a in mine)
+        if again:
+            added = ", ".join(spec.id for spec in rubric.declared_main)
+            hint = f'; call = "separate" of a new question ({added}) asks only that one' if added else ""
+            yield f"{judge.id} asks {again:,} edits again: its questions or settings changed since it rated them{hint}"
+    for spec in rubric.declared:
+        if not spec.rates and spec.row.about != "picture":
+            yield f"question '{spec.id}' has no rate: it gives no finding"
+    if rubric.declared and (tests := _tests(study, sources)):
+        yield f"about {tests:,} tests share one family: each further rate raises every adjusted p-value"
+
+
+def _tests(study: StudyContext, sources: Mapping[str, Source]) -> int:
+    """Return about how many gaps and shifts of the diagnosis are tested: per editor, rate and factor."""
+    rubric = study.file.rubric
+    factors = sum(len(_portraits(sources, factor)) > 1 for factor in study.file.factors)
+    gaps = sum(rubric.words(rate).gap for rate in rubric.rates) + 1  # and refusals
+    shifts = len(rubric.one_sided) + len(rubric.two_sided)
+    return len(study.file.editors("diagnosis")) * (gaps * factors + shifts)
 
 
 def _extractor_lines(study: StudyContext, requests: Sequence[Request], charges: Prices) -> Iterator[JudgeLine]:

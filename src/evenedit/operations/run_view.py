@@ -146,7 +146,7 @@ class RunView:
         ended = list(replies(self.study.store, assigned))
         outcome = {ident: edit.outcome for ident, edit in edits.items()}
         for judge in judges:
-            outcomes = [[outcome.get(r.id) for r in (a.request, a.baseline) if r] for a in assigned if a.rater is judge]
+            outcomes = [[outcome.get(ident) for ident in a.edits] for a in assigned if a.rater is judge]
             planned = [each for each in outcomes if WITHOUT_PICTURE.isdisjoint(each)]
             states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
@@ -187,10 +187,12 @@ def _reasons(study: StudyContext, requests: list[Request], edits: Mapping[str, E
     for kind in (Outcome.FAILED, Outcome.REFUSED, Outcome.NO_IMAGE):
         why = Counter(e.reason or "no reason given" for e in finished if e.outcome is kind)
         yield from (f"{count(n, 'edit')} {kind.value}: {reason}" for reason, n in grouped(why))
-    idents = {r.id for r in requests}
-    for judge in study.design.judges():
-        failures = study.store.failures(judge.id, judge.revision)
-        why = Counter(reason for ident, reason in failures.items() if ident in idents)
+    judges = study.design.judges()
+    assigned = study.design.assignments(requests, judges)
+    for judge in judges:
+        keys = {a.key for a in assigned if a.rater is judge}
+        failures = {revision: study.store.failures(judge.id, revision) for revision in {key[1] for key in keys}}
+        why = Counter(failures[r][subject] for _, r, subject in keys if subject in failures[r])
         yield from (f"{count(n, 'rating')} by {judge.id} failed: {reason}" for reason, n in grouped(why))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evenedit.cases.review_queue import ReviewQueue
 from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Outcome, Request, Status, is_simulated
 from evenedit.core.submissions import SubmissionState
+from evenedit.design.assignments import Assignment
+from evenedit.judges.raters import Call
 from evenedit.run.reasons import grouped
 from evenedit.run.summary import replies
 from evenedit.study.context import StudyContext
@@ -86,14 +88,16 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
     for provider, count in jobs.items():
         yield f"  {count:,} jobs are under way at {provider}: the next run follows them up"
     edited = {e.request_id for e in (*wanted, *null) if e.outcome is Outcome.EDITED}
-    for rater in study.design.judges():
-        answers = store.answered(rater.id, rater.revision)
-        states = Counter(state for ident, state in answers.items() if ident in edited)
+    judges = study.design.judges()
+    for (rater, block), group in _by_block(study.design.assignments([*planned, *null_pairs], judges, sources), edited):
+        states = Counter(status for _, status in replies(store, group) if status is not None)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
-        yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
-        failures = store.failures(rater.id, rater.revision)
-        yield from _reasons("failed", Counter(reason for ident, reason in failures.items() if ident in edited))
-        ways = Counter(call.via for call in store.calls(rater.id, rater.revision))
+        of = "" if block == Call.MAIN.block else f", {block}"
+        yield f"judge {rater}{of}: {sum(states.values()):,} of {len(group):,} ({counts})"
+        revisions, subjects = {a.revision for a in group}, {a.subject for a in group}
+        failures = [store.failures(rater, revision) for revision in revisions]
+        yield from _reasons("failed", Counter(why for each in failures for i, why in each.items() if i in subjects))
+        ways = Counter(call.via for revision in revisions for call in store.calls(rater, revision))
         if ways["cache"] or ways["batch"]:
             yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
     for job in store.open_jobs():
@@ -117,6 +121,15 @@ def _parts(requests: Sequence[Request]) -> tuple[list[Request], list[Request]]:
     """Return the edits by editors, and the null pairs."""
     null = [r for r in requests if r.condition.kind is ConditionKind.NULL_PAIR]
     return [r for r in requests if r.condition.kind is not ConditionKind.NULL_PAIR], null
+
+
+def _by_block(assigned: Sequence[Assignment], edited: set[str]) -> Iterable[tuple[tuple[str, str], list[Assignment]]]:
+    """Return the calls whose pictures exist, by judge and what they are about."""
+    groups: dict[tuple[str, str], list[Assignment]] = {(a.rater.id, Call.MAIN.block): [] for a in assigned}
+    for assignment in assigned:
+        group = groups.setdefault((assignment.rater.id, assignment.call.block), [])
+        group += [assignment] if edited.issuperset(assignment.edits) else []
+    return groups.items()
 
 
 def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:

@@ -309,12 +309,14 @@ def spec_of(row: QuestionRow, *, declared: bool = False) -> QuestionSpec:
         sided = "quality"
     else:
         sided = "one" if row.neutral in (1, len(labels)) else "two"
-    asked = Question(row.id, row.title, row.text, labels, sided, row.replaces, words=words if any(words) else ())
+    words = words if any(words) else ()
+    neutral = row.neutral if declared else None
+    asked = Question(row.id, row.title, row.text, labels, sided, row.replaces, words=words, neutral=neutral)
     columns = {row.id: asked}
     if sided == "set":
         columns = {
             f"{row.id}.{code}": Question(f"{row.id}.{code}", f"{row.title}: {word or code}", row.text, YES_NO, "choice")
-            for code, word in zip(labels, words, strict=True)
+            for code, word in zip(labels, words or labels, strict=True)
         }
     rates = {name: _rate(row, name, rate, labels) for name, rate in row.rates.items()}
     return QuestionSpec(row, asked, columns, rates, declared)

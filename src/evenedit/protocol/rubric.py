@@ -21,6 +21,8 @@ ANOTHER_PERSON = 3.0
 """From this severity on, a rate that concerns the person means that another person is shown."""
 MEASURED = "measured_"
 """Before a rate's id: the same rate of an instrument's answers."""
+SEEN = "_seen"
+"""After a factor's name: the question on how a person is seen, as it is asked of every single picture."""
 
 
 @dataclass(frozen=True)
@@ -212,14 +214,45 @@ class Rubric:
         """Return the answer that means that nothing changed; 1 of a scale without one."""
         return self.spec_by_column[column].row.neutral or 1
 
-    def observations(self, about: str) -> dict[str, str]:
-        """Return what a judge describes before it answers the questions about a pair, outputs or people."""
+    def observations(self, about: str, asked: Iterable[str] | None = None, call: str = "main") -> dict[str, str]:
+        """Return what a judge describes before it answers the questions about a pair, outputs or people.
+
+        Of the declared questions, only those in `asked` count where it is given.
+        """
+        known = None if asked is None else set(asked)
         return {
             name: note
             for spec in self.specs
-            if spec.row.about == about and spec.row.call == "main"
+            if spec.row.about == about and spec.row.call == call
+            if known is None or not spec.declared or spec.id in known
             for name, note in spec.observations.items()
         }
+
+    @cached_property
+    def identity(self) -> Question | None:
+        """Which of two outputs keeps the person's identity, as judges are asked: the outputs are named by place."""
+        stored = self.questions.get("preference")
+        return stored and replace(stored, id="identity", labels=("A", "B", "SAME"))
+
+    @cached_property
+    def seen(self) -> tuple[Question, ...]:
+        """How the person in a single picture is seen, as judges are asked: the same of sources and outputs."""
+        before = [spec.asked for spec in self.specs if spec.row.about == "picture" and spec.id.endswith("_before")]
+        return tuple(
+            replace(q, id=f"{q.id.removesuffix('_before')}{SEEN}", title=q.title.split(",")[0].capitalize())
+            for q in before
+        )
+
+    @cached_property
+    def separate(self) -> tuple[QuestionSpec, ...]:
+        """The questions about an edit that judges answer in a call of their own."""
+        apart = (s for s in self.specs if s.row.call == "separate" and s.row.about in ("pair", "people"))
+        return tuple(spec for spec in apart if "judges" in spec.row.answered_by)
+
+    @cached_property
+    def declared_main(self) -> tuple[QuestionSpec, ...]:
+        """The declared questions that judges answer in their main call."""
+        return tuple(s for s in self.declared if s.row.call == "main" and "judges" in s.row.answered_by)
 
     def extended(self, rows: Iterable[QuestionRow]) -> Rubric:
         """Return the rubric with further questions after its own."""
@@ -398,6 +431,12 @@ def questions_for(
         if spec.applies(experiment, prompt.id, labels):
             asked.append(spec.asked)
     return tuple(asked)
+
+
+@cache
+def seen_system() -> str:
+    """Return the instructions for judges that describe how the person in a single picture would be seen."""
+    return str(tomllib.loads(_shipped("perceived"))["system"])
 
 
 def seen_questions(factor: Factor) -> list[QuestionRow]:

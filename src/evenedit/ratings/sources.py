@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from evenedit.core.records import Kind, Rating, Status
-from evenedit.protocol.rubric import preferred
+from evenedit.judges.raters import Call, JudgeRater
+from evenedit.protocol.rubric import SEEN, preferred
 from evenedit.storage.store import Store
 
 PREFERENCE = "preference"
+PICTURE = "picture:"
+"""Before the SHA-256 of a source's picture: what replies about it alone are stored under."""
+
+
+def picture_id(sha256: str) -> str:
+    """Return the id of what judges answer about a source's picture alone."""
+    return f"{PICTURE}{sha256}"
 
 
 class RatingSource(Protocol):
@@ -56,6 +64,8 @@ class StoredRatings:
 
     store: Store
     rater: StoredRater
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """By request, the SHA-256 of its source's picture, where judges say how the people in single pictures are seen."""
 
     @property
     def kind(self) -> Kind:
@@ -68,7 +78,7 @@ class StoredRatings:
         return (self.rater.id,)
 
     def ratings(self) -> Iterator[Rating]:
-        """Yield every answer under the rater's current revision, and what it prefers of each pair."""
+        """Yield every answer under the rater's current revision, of all its calls."""
         ident, kind = self.rater.id, self.rater.kind
         answered: set[str] = set()
         for rating in self.store.ratings(ident, self.rater.revision):
@@ -77,14 +87,40 @@ class StoredRatings:
         for request_id, status in self.store.answered(ident, self.rater.revision).items():
             if request_id not in answered:
                 yield Rating(request_id, "", ident, kind, status)
-        for request_id, choice in self._preferences().items():
-            yield Rating(request_id, PREFERENCE, ident, kind, Status.SCORED, choice)
+        if isinstance(self.rater, JudgeRater):
+            yield from self._apart(self.rater)
 
-    def _preferences(self) -> Mapping[str, int]:
+    def _apart(self, judge: JudgeRater) -> Iterator[Rating]:
+        """Yield the answers of a judge's further calls: what it prefers of each pair, questions apart, pictures."""
+        for request_id, choice in self._preferences(judge).items():
+            yield Rating(request_id, PREFERENCE, judge.id, judge.kind, Status.SCORED, choice)
+        if judge.separate:
+            yield from self.store.ratings(judge.id, judge.revision_of(Call.SEPARATE))
+        if judge.seen and self.pictures:
+            yield from self._seen(judge)
+
+    def _seen(self, judge: JudgeRater) -> Iterator[Rating]:
+        """Yield how people are seen, by edit: in its source, in the mirrored source, and in its output."""
+        readings: dict[tuple[Call, str], list[Rating]] = {}
+        for call in (Call.SEE, Call.AGAIN):
+            for rating in self.store.ratings(judge.id, judge.revision_of(call)):
+                readings.setdefault((call, rating.request_id), []).append(rating)
+        for request_id, sha256 in self.pictures.items():
+            source = picture_id(sha256)
+            for name, key in (
+                ("before", (Call.SEE, source)),
+                ("again", (Call.AGAIN, source)),
+                ("after", (Call.SEE, request_id)),
+            ):
+                for rating in readings.get(key, ()):
+                    column = f"{rating.question_id.removesuffix(SEEN)}_{name}"
+                    yield replace(rating, request_id=request_id, question_id=column)
+
+    def _preferences(self, judge: JudgeRater) -> Mapping[str, int]:
         """Combine the answers in both orders, by mitigated request."""
         first, second = (
-            {r.request_id: r.value for r in self.store.ratings(self.rater.id, f"{self.rater.revision}-{order}")}
-            for order in ("ab", "ba")
+            {r.request_id: r.value for r in self.store.ratings(judge.id, judge.revision_of(call))}
+            for call in (Call.BASELINE_FIRST, Call.BASELINE_LAST)
         )
         combined = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
         return {ident: choice for ident, choice in combined.items() if choice is not None}

@@ -13,13 +13,13 @@ from evenedit.core.errors import ENDING, DamagedImageError, EvenEditError, Faile
 from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
-from evenedit.core.records import ConditionKind, Outcome, Question, Request, Source, Status
+from evenedit.core.records import Outcome, Request, Source, Status
 from evenedit.design.assignments import Assignment
 from evenedit.judges.batch_jobs import Batches, Item
-from evenedit.judges.calling import BudgetSpent, CallPolicy, RemoteModelJudge, checked
+from evenedit.judges.calling import BudgetSpent, CallPolicy, RemoteModelJudge, UnshownError, checked
 from evenedit.judges.python import PythonJudgeAdapter
-from evenedit.judges.raters import JudgeRater
-from evenedit.protocol.rubric import IDENTITY
+from evenedit.judges.raters import Call, JudgeRater
+from evenedit.run.cases import case_of, single_picture, source_ids
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of, runs_in_processes
 from evenedit.run.executors.threads import Lane, run_in_lanes
@@ -68,11 +68,11 @@ class RatingStage:
         cases = _Cases(self.file, self.store, sources)
         wanted = [s for s in assigned if cases.is_made(s)]
         if batches is not None:
-            batches.collect({s.key: cases.questions(s) for s in wanted})
+            batches.collect({s.key: s.questions for s in wanted})
         answered = self.answered(wanted)
         if batches is not None and by_job:
             left = [s for s in wanted if s.key not in answered]
-            batches.submit([Item(s.key, partial(cases.case, s), cases.questions(s)) for s in left])
+            batches.submit([Item(s.key, partial(cases.case, s), s.questions) for s in left])
             answered = self.answered(wanted)
         waiting = batches.waiting() if batches is not None else set()
         by_batch = batches.judges if batches is not None and by_job else {}
@@ -85,12 +85,12 @@ class RatingStage:
         for stop in (s for ident, s in self.stops.items() if ident in {a.rater.id for a in todo}):
             log.info(f"{stop}")
         if batches is not None and by_job:
-            batches.wait({s.key: cases.questions(s) for s in wanted})
+            batches.wait({s.key: s.questions for s in wanted})
         elif waiting:
             log.info(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them")
 
     def answered(self, assigned: Sequence[Assignment]) -> set[tuple[str, str, str]]:
-        """Return rater, revision and request of all calls that ended, except failures."""
+        """Return rater, revision and subject of all calls that ended, except failures."""
         return {
             (rater, revision, ident)
             for rater, revision in {(s.rater.id, s.revision) for s in assigned}
@@ -102,13 +102,15 @@ class RatingStage:
         """Return the assignments whose edit is missing or not rated yet."""
         edits = self.store.edits()
         answered = self.answered(assigned)
-        return [
-            s
-            for s in assigned
-            if s.request.id not in edits
-            or edits[s.request.id].outcome is Outcome.FAILED
-            or (edits[s.request.id].outcome is Outcome.EDITED and s.key not in answered)
-        ]
+
+        def is_open(assignment: Assignment) -> bool:
+            made = [edits.get(ident) for ident in assignment.edits]
+            if any(edit is None or edit.outcome is Outcome.FAILED for edit in made):
+                return True
+            shown = all(edit is not None and edit.outcome is Outcome.EDITED for edit in made)
+            return shown and assignment.key not in answered
+
+        return [s for s in assigned if is_open(s)]
 
     def _ask_all(
         self,
@@ -180,13 +182,15 @@ class RatingStage:
         self.stops |= {ident: streak.stop for ident, streak in streaks.items() if streak.stop is not None}
 
     def _answer(self, assignment: Assignment, cases: _Cases, streak: FailureStreak) -> StoredReply | None:
-        rater, questions = assignment.rater, cases.questions(assignment)
+        rater, questions = assignment.rater, assignment.questions
         failure = ""
         try:
             judge = self._processes.get(rater.id, rater.judge)
             reply = checked(self.asking.reply(rater.id, judge, cases.case(assignment), questions), questions)
         except BudgetSpent:
             return None
+        except UnshownError as error:
+            return _answered(assignment, error.reply)
         except DamagedImageError as error:
             return _answered(assignment, Reply(Status.FAILED, reason=str(error)))
         except EvenEditError as error:
@@ -259,7 +263,7 @@ class RatingStage:
 
 
 class _Cases:
-    """The cases and questions for judges, from the store's pictures."""
+    """The cases for judges, from the store's pictures."""
 
     def __init__(self, file: StudyFile, store: Store, sources: Mapping[str, Source]) -> None:
         self.file, self.store, self.sources = file, store, sources
@@ -268,42 +272,21 @@ class _Cases:
 
     def is_made(self, assignment: Assignment) -> bool:
         """Return whether all outputs of an assignment exist."""
-        baseline = assignment.baseline
-        return assignment.request.id in self._edited and (baseline is None or baseline.id in self._edited)
-
-    def questions(self, assignment: Assignment) -> Sequence[Question]:
-        """Return the questions of an assignment."""
-        if assignment.baseline is not None:
-            return (IDENTITY,)
-        request = assignment.request
-        return self.file.questions_of(request.experiment, self.file.prompt(request.prompt_id))
+        return self._edited.issuperset(assignment.edits)
 
     def case(self, assignment: Assignment) -> Case:
         """Return the case that the judge sees."""
-        request, prompt = assignment.request, self.file.prompt(assignment.request.prompt_id)
+        request, images = assignment.request, self.store.images
+        if request is None:
+            return single_picture(self.file, assignment.call, images.open(assignment.source))
+        if assignment.call is Call.SEE:
+            return single_picture(self.file, assignment.call, self._output(request))
         outputs = [self._output(request)]
         if assignment.baseline is not None:
-            outputs.insert(0 if assignment.baseline_first else 1, self._output(assignment.baseline))
-        # judges see two portraits in one order, whichever the editor was given: the order is the editor's alone
-        sources = request.source_ids[::-1] if request.condition.other_order else request.source_ids
-        case = Case(
-            Pictures(self.store.images, [self.sources[s].image for s in sources]),
-            outputs[0],
-            prompt,
-            prompt.swapped_text if request.condition.other_pronoun and prompt.swapped_text else prompt.text,
-            self.sources[sources[0]].attributes if assignment.rater.sees_labels else None,
-            outputs[1] if len(outputs) > 1 else None,
-            wording=self.file.judge_prompt,
-            mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,
-        )
-        return assignment.rater.transform(case)
-
-    def _mitigated(self, assignment: Assignment) -> tuple[bool, ...]:
-        """Return which of the outputs were made with the feature prompt."""
-        mitigated = assignment.request.condition.kind is ConditionKind.FEATURE
-        if assignment.baseline is None:
-            return (mitigated,)
-        return (False, mitigated) if assignment.baseline_first else (mitigated, False)
+            first = assignment.call is Call.BASELINE_FIRST
+            outputs.insert(0 if first else 1, self._output(assignment.baseline))
+        portraits = Pictures(images, [self.sources[s].image for s in source_ids(request)])
+        return case_of(self.file, assignment, request, self.sources, portraits, outputs)
 
     def _output(self, request: Request) -> Image:
         image = self.edits[request.id].image
@@ -317,4 +300,4 @@ def _key(assignment: Assignment) -> str:
 
 
 def _answered(assignment: Assignment, reply: Reply) -> StoredReply:
-    return StoredReply(assignment.request.id, assignment.rater.id, assignment.revision, assignment.rater.kind, reply)
+    return StoredReply(assignment.subject, assignment.rater.id, assignment.revision, assignment.rater.kind, reply)

@@ -26,7 +26,7 @@ from evenedit.core.log import log
 from evenedit.core.provenance import provenance
 from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
 from evenedit.design import requests as design
-from evenedit.design.assignments import Assignment
+from evenedit.design.assignments import Planner
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.instruments import Instrument
@@ -290,7 +290,9 @@ class Runner:
         """Ask judges about edits in another way than the study does, each under its own revision."""
         self.open_budgets(raters)
         self.rating.asking = self.asking
-        self.rating.run(title, [Assignment(r, rater) for r in requests for rater in raters], sources, run_id, collect)
+        planner = Planner(self.file, sources)
+        assigned = [planner.about_edit(rater, request) for request in requests for rater in raters]
+        self.rating.run(title, assigned, sources, run_id, collect)
 
     # -- money ---------------------------------------------------------------------------------------------
 

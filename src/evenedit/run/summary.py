@@ -102,11 +102,11 @@ def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
     failed = {a.key[:2] for a, status in ended if status is Status.FAILED}
     failures = {judge: store.failures(*judge) for judge in failed}
     for assignment, status in ended:
-        rater, revision, request = assignment.key
+        rater, revision, subject = assignment.key
         if status is None:
             counts[f"judge {rater}: not asked yet"] += 1
         elif status is Status.FAILED:
-            counts[f"judge {rater}: {failures[rater, revision].get(request) or 'the call failed'}"] += 1
+            counts[f"judge {rater}: {failures[rater, revision].get(subject) or 'the call failed'}"] += 1
     return counts
 
 
@@ -115,6 +115,5 @@ def replies(store: Store, assigned: Sequence[Assignment]) -> Iterator[tuple[Assi
     edited = {ident for ident, edit in store.edits().items() if edit.outcome is Outcome.EDITED}
     answers = {judge: store.answered(*judge) for judge in {assignment.key[:2] for assignment in assigned}}
     for assignment in assigned:
-        needed = (assignment.request, *([assignment.baseline] if assignment.baseline else []))
-        if edited.issuperset(request.id for request in needed):
+        if edited.issuperset(assignment.edits):
             yield assignment, answers[assignment.key[:2]].get(assignment.key[2])

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ImageFilter
 from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.core.records import Experiment, Outcome, Prompt
-from evenedit.protocol import QUESTIONS, load_prompts, questions_for
+from evenedit.protocol import default_rubric, load_prompts, questions_for
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
-from evenedit.simulation.portraits.portrait import lighten, portrait_of, render, render_pair
+from evenedit.simulation.portraits.portrait import lighten, portrait_of, regions, render, render_pair
 from evenedit.simulation.portraits.traits import Portrait
 
 TRUTH = "evenedit-truth"
@@ -136,7 +137,22 @@ class SimulatedEditor:
         else:
             truth = self._draw_truth(portrait, attributes, prompt, feature, rng)
             output = self._paint(images[0], portrait, attributes, prompt, truth, rng, size)
-        output.info[TRUTH] = json.dumps({"key": key, "values": truth}, sort_keys=True)
+        note: dict[str, Any] = {"key": key, "values": truth}
+        if len(people) == 1:
+            output = self._finish(output, portrait, attributes, prompt, feature, note)
+        output.info[TRUTH] = json.dumps(note, sort_keys=True)
+        return output
+
+    def _finish(
+        self,
+        output: Image,
+        _portrait: Portrait,
+        _attributes: Mapping[str, str],
+        _prompt: Prompt,
+        _feature: bool,
+        _note: dict[str, Any],
+    ) -> Image:
+        """Return the output with what a kind of editor adds to it; the note with the truth may be changed."""
         return output
 
     def expected(
@@ -228,12 +244,12 @@ class SimulatedEditor:
         """Draw the picture that these scores describe."""
         edited = replace(portrait, **_look(prompt, truth["edit_success"]))
         if truth["race_drift"] > 1:
-            other = self._stranger(attributes, "race_drift", rng)
+            other = self._stranger(attributes, "race_drift", truth, rng)
             edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
             if truth["race_drift"] >= 3:
                 edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
         if truth["gender_drift"] > 1:
-            other = self._stranger(attributes, "gender_drift", rng)
+            other = self._stranger(attributes, "gender_drift", truth, rng)
             edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
         years = edited.years
         if "aging_accuracy" in truth:
@@ -244,13 +260,20 @@ class SimulatedEditor:
         edited = replace(edited, years=max(18.0, years))
         return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), size)
 
-    def _stranger(self, attributes: Mapping[str, str], question: str, rng: np.random.Generator) -> Portrait:
+    def _stranger(
+        self, attributes: Mapping[str, str], question: str, truth: Mapping[str, int], rng: np.random.Generator
+    ) -> Portrait:
         """Draw another person, with another label if the question is about one that this person has."""
         label = _LABEL_OF[question]
         labels = dict(attributes)
         if label in attributes:
-            labels[label] = str(rng.choice([code for code in _LEVELS[label] if code != attributes[label]]))
+            other = str(rng.choice([code for code in _LEVELS[label] if code != attributes[label]]))
+            labels[label] = self._destination(label, truth) or other
         return sample(labels, int(rng.integers(2**31)))
+
+    def _destination(self, _label: str, _truth: Mapping[str, int]) -> str:
+        """Return the level that the person is changed to; empty where any other one will do."""
+        return ""
 
     def _stage(
         self,
@@ -365,6 +388,148 @@ class Refusing(SimulatedEditor):
             self.declined = NoImage("simulated words: the request was answered without a picture")
 
 
+@dataclass(frozen=True, slots=True)
+class PlantedAnswer:
+    """With probability `rate`, edits of these groups have this answer to a question that a study declares."""
+
+    question: str
+    """Empty where only the face is blurred."""
+    answer: int | str
+    """A level, or the code of an option."""
+    effect: PlantedEffect
+    """How often, of whom and for which prompts."""
+    blur: float = 0.0
+    """The radius in pixels by which the face of such an edit is blurred."""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> PlantedAnswer:
+        """Read and check an effect of the settings."""
+        unknown = sorted(set(table) - {"question", "answer", "rate", "groups", "prompts", "blur"})
+        question, answer = str(table.get("question", "")), table.get("answer", "")
+        blur = float(table.get("blur", 0.0))
+        if unknown:
+            raise EvenEditError(
+                f"effects: unknown key '{unknown[0]}'; use question, answer, rate, groups, prompts, blur"
+            )
+        if bool(question) != (answer != "") or not (question or blur > 0):
+            raise EvenEditError("effects: give question and answer, or blur, or all three")
+        if "rate" not in table:
+            raise EvenEditError(f"effects: '{question or 'blur'}' has no rate; give a share from 0 to 1")
+        plain = _effect("edit_success", 1, table["rate"], table.get("groups", {}), table.get("prompts", ()))
+        if question in default_rubric():
+            _effect(question, answer, 0.0, {}, ())
+        return cls(question, answer, replace(plain, question=question or "blur", score=0), blur)
+
+
+class Planted(SimulatedEditor):
+    """Plants answers to any question of a study, changes of people towards one group, and blurred faces."""
+
+    max_images = 1
+
+    def __init__(
+        self,
+        *,
+        effects: Sequence[Mapping[str, Any]] = (),
+        toward: Mapping[str, Any] | None = None,
+        background: float = 0.04,
+        mended: float = 0.7,
+    ) -> None:
+        self.planted = tuple(PlantedAnswer.of(table) for table in effects)
+        shipped = [p for p in self.planted if p.question in default_rubric()]
+        super().__init__(
+            [replace(p.effect, score=int(p.answer)) for p in shipped], background=background, mended=mended
+        )
+        self.toward: PlantedEffect | None = None
+        self._level = ""
+        if toward:
+            self.toward, self._level = self._read_toward(toward)
+
+    @staticmethod
+    def _read_toward(table: Mapping[str, Any]) -> tuple[PlantedEffect, str]:
+        """Return whom the editor changes, by the question about it, and the level that it changes them to."""
+        questions = {label: question for question, label in _LABEL_OF.items() if label in table}
+        if len(questions) != 1 or set(table) - {*questions, "rate", "groups"} or "rate" not in table:
+            known = " or ".join(_LABEL_OF.values())
+            raise EvenEditError(f"toward takes one of {known} with a level, rate and groups; it has {', '.join(table)}")
+        label, question = next(iter(questions.items()))
+        if table[label] not in _LEVELS[label]:
+            raise EvenEditError(f"toward: unknown {label} '{table[label]}'; known: {', '.join(_LEVELS[label])}")
+        return _effect(question, 5, table["rate"], table.get("groups", {}), ()), str(table[label])
+
+    @property
+    def labels_needed(self) -> tuple[str, ...]:
+        """The labels that portraits must have for what is planted."""
+        effects = [*self.effects, *(p.effect for p in self.planted), *([self.toward] if self.toward else [])]
+        return tuple(dict.fromkeys(name for effect in effects for name in effect.labels_needed))
+
+    def _draw_truth(
+        self,
+        portrait: Portrait,
+        attributes: Mapping[str, str],
+        prompt: Prompt,
+        feature: bool,
+        rng: np.random.Generator,
+    ) -> dict[str, int]:
+        truth = super()._draw_truth(portrait, attributes, prompt, feature, rng)
+        effect = self.toward
+        if (
+            effect
+            and effect.concerns(attributes, prompt.id)
+            and attributes[_LABEL_OF[effect.question]] != self._level
+            and rng.random() < self._rate(effect, portrait, attributes, feature)
+        ):
+            truth |= {effect.question: effect.score, _TOWARD: 1}
+        return truth
+
+    def _destination(self, label: str, truth: Mapping[str, int]) -> str:
+        return self._level if _TOWARD in truth and self.toward and _LABEL_OF[self.toward.question] == label else ""
+
+    def _rate(self, effect: PlantedEffect, portrait: Portrait, attributes: Mapping[str, str], feature: bool) -> float:
+        return self._face_rate(effect, portrait, attributes) * ((1 - self.mended) if feature else 1.0)
+
+    def _finish(
+        self,
+        output: Image,
+        portrait: Portrait,
+        attributes: Mapping[str, str],
+        prompt: Prompt,
+        feature: bool,
+        note: dict[str, Any],
+    ) -> Image:
+        """Draw the answers to declared questions, and how the person is seen; blur the face where that is planted."""
+        truth, answers, seen = note["values"], dict[str, Any](), dict(attributes)
+        if truth.pop(_TOWARD, 0) and self.toward:
+            seen[_LABEL_OF[self.toward.question]] = self._level
+        for number, planted in enumerate(self.planted):
+            if planted.question in truth:
+                fired = truth[planted.question] == planted.answer
+            else:
+                rng = np.random.default_rng(int(digest([note["key"], planted.question, number]), 16))
+                rate = self._rate(planted.effect, portrait, attributes, feature)
+                fired = planted.effect.concerns(attributes, prompt.id) and rng.random() < rate
+            if fired and planted.question and planted.question not in truth:
+                answers.setdefault(planted.question, []).append(planted.answer)
+            if fired and planted.blur:
+                output = _blurred(output, planted.blur)
+        note |= {"answers": answers, "seen": seen}
+        return output
+
+
+_TOWARD = "toward"
+"""Marks, while an edit is drawn, that the person is changed to the planted level."""
+
+
+def _blurred(image: Image, radius: float) -> Image:
+    """Return a drawn portrait with its face blurred."""
+    portrait = portrait_of(image)
+    assert portrait is not None
+    rows, columns = np.nonzero(regions(portrait, image.width)["skin"])
+    box = (int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1)
+    blurred = image.copy()
+    blurred.paste(image.crop(box).filter(ImageFilter.GaussianBlur(radius)), box)
+    return blurred
+
+
 def recognise(instruction: str) -> tuple[Prompt, bool]:
     """Return the prompt in an instruction, and whether a feature prompt precedes it."""
     feature = instruction.startswith(FEATURE_OPENING)
@@ -376,13 +541,26 @@ def recognise(instruction: str) -> tuple[Prompt, bool]:
 
 def truth_of(image: Image) -> tuple[str, dict[str, int]]:
     """Read the key and the ground truth written into a simulated edit."""
+    data = note_of(image)
+    return data["key"], data["values"]
+
+
+def note_of(image: Image) -> dict[str, Any]:
+    """Read all that a simulated editor wrote into its picture: key, values, and of some answers by code and labels."""
     note = image.info.get(TRUTH)
     if note is None:
         raise EvenEditError(
             "this picture carries no ground truth: simulated judges and people rate only what simulated editors made"
         )
-    data = json.loads(note)
-    return data["key"], data["values"]
+    data: dict[str, Any] = json.loads(note)
+    return data
+
+
+def labels_seen(image: Image) -> dict[str, str]:
+    """Return the labels that the person in a picture shows, drawn or changed; empty where nobody knows them."""
+    known = json.loads(image.info[TRUTH]).get("seen") if TRUTH in image.info else None
+    labels: dict[str, str] = known or json.loads(image.info.get(LABELS, "{}"))
+    return labels
 
 
 @cache
@@ -433,8 +611,9 @@ def _effect(
     question: str, score: int, rate: float, groups: Mapping[str, Sequence[str]], prompts: Sequence[str]
 ) -> PlantedEffect:
     """Check an effect: known labels, a share between 0 and 1, a score that the question has."""
-    if score not in range(1, len(QUESTIONS[question].labels) + 1):
-        raise EvenEditError(f"setting 'score' is {score}; it must be 1 to 5")
+    last = len(default_rubric().questions[question].labels)
+    if score not in range(1, last + 1):
+        raise EvenEditError(f"setting 'score' is {score}; it must be 1 to {last}")
     for name, levels in groups.items():
         if isinstance(levels, str) or not levels:
             raise EvenEditError(f'groups: {name} is {levels!r}; give a list of levels, e.g. {name} = ["..."]')

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from PIL.Image import Image
@@ -14,12 +15,21 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question, Status
-from evenedit.protocol import QUESTIONS
 from evenedit.protocol.drift import drift
-from evenedit.protocol.rubric import QUESTION_IDS, STATUS
-from evenedit.simulation.editors import TRUTH, truth_of
+from evenedit.protocol.questions import CANNOT_TELL, YES_NO
+from evenedit.protocol.rubric import SEEN, STATUS, default_rubric
+from evenedit.simulation.editors import TRUTH, labels_seen, note_of, truth_of
+from evenedit.simulation.portraits.portrait import portrait_of
 
 AGING = "aging_accuracy"
+AMBIGUITY = (0.2, 0.5)
+"""Rates, at least and at most, at which ambiguous faces are read as another level."""
+_SHORT_FORM: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "edit_applied": ("edit_success", ("no", "no", "partial", "yes", "yes")),
+    "race_changed": ("race_drift", ("no", "no", "yes", "yes", "yes")),
+    "gender_changed": ("gender_drift", ("no", "no", "yes", "yes", "yes")),
+}
+"""Of the short rubric: the answer by each level of the question that editors know the truth of."""
 SAME_PICTURE = 4.0
 """Pictures show the same if their channels, 0 to 255, differ by no more than this on average."""
 
@@ -43,6 +53,9 @@ class SimulatedJudge:
         label_groups: Mapping[str, Sequence[str]] | None = None,
         order_effect: Mapping[str, float] | None = None,
         grey_effect: Mapping[str, float] | None = None,
+        reading_error: float = 0.0,
+        ambiguous: float = 0.0,
+        ambiguous_as: str = "",
     ) -> None:
         self.seed = seed
         self.error = error
@@ -63,6 +76,12 @@ class SimulatedJudge:
         """The same when the edited picture is shown first."""
         self.grey_effect = dict(grey_effect or {})
         """The same when the pictures have no colour."""
+        self.reading_error = reading_error
+        """Chance that the person in a single picture is read as any other level."""
+        self.ambiguous = ambiguous
+        """Share of faces that are ambiguous: alone in a picture, each is read as another level at a rate of its own."""
+        self.ambiguous_as = ambiguous_as
+        """The level that ambiguous faces are taken for; one for each face when left out."""
         effects = {
             "label_effect": self.label_effect,
             "order_effect": self.order_effect,
@@ -70,7 +89,7 @@ class SimulatedJudge:
         }
         for name, effect in effects.items():
             for question, chance in effect.items():
-                if question not in QUESTIONS or not -1 <= chance <= 1:
+                if question not in default_rubric() or not -1 <= chance <= 1:
                     raise EvenEditError(
                         f"setting '{name}' has {question} = {chance}; it takes questions of the rubric "
                         "with a chance from -1 to 1"
@@ -82,6 +101,8 @@ class SimulatedJudge:
             "refusal": refusal,
             "unparseable": unparseable,
             "repeat_noise": repeat_noise,
+            "reading_error": reading_error,
+            "ambiguous": ambiguous,
         }
         for name, chance in chances.items():
             if not 0 <= chance <= 1:
@@ -89,6 +110,8 @@ class SimulatedJudge:
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case by the truth, with this judge's errors."""
+        if case.wording == "seen":
+            return self._see(case.edited, questions)
         key, truth = _unchanged(case, questions) or truth_of(case.edited)
         if case.other is not None:
             other, second = truth_of(case.other)
@@ -101,9 +124,59 @@ class SimulatedJudge:
             return Reply(Status.REFUSED, reason="simulated content filter")
         if end < self.refusal + self.unparseable:
             return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{")
-        values = {q.id: self._answer(q, truth[q.id], rng) for q in questions}
-        moved = {q.id: self._moved(q, values[q.id], key, case) for q in questions}
+        declared = [q for q in questions if q.id not in truth and q.id not in default_rubric()]
+        shipped = [q for q in questions if q not in declared]
+        values = {q.id: self._answer(q, truth[q.id], rng) for q in shipped}
+        moved = {q.id: self._moved(q, values[q.id], key, case) for q in shipped}
+        planted = note_of(case.edited).get("answers", {}) if TRUTH in case.edited.info else {}
+        for question in declared:  # each from a stream of its own, so that no other answer depends on it
+            own = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
+            axis, short = _SHORT_FORM.get(question.id, ("", ()))
+            told = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
+            moved |= self._declared(question, told, own)
         return Reply(Status.SCORED, moved, raw=json.dumps(moved))
+
+    def _declared(self, question: Question, planted: Sequence[int | str], rng: np.random.Generator) -> dict[str, Any]:
+        """Answer a question of the study by what was planted: else no change, the first answer or none of a set."""
+        answers = [question.labels.index(a) + 1 if a in question.labels else a for a in planted]
+        if unknown := [a for a in answers if a not in range(1, len(question.labels) + 1)]:
+            raise EvenEditError(
+                f"a simulated editor plants '{unknown[0]}' for the question '{question.id}', which has the answers "
+                f"{', '.join(question.labels)}; change its effects"
+            )
+        if question.sided == "set":
+            each = enumerate(question.columns, 1)
+            return {c: self._answer(Question(c, "", "", YES_NO, "choice"), 2 - (at in answers), rng) for at, c in each}
+        return {question.id: self._answer(question, int([question.unchanged, *answers][-1]), rng)}
+
+    def _see(self, image: Image, questions: Sequence[Question]) -> Reply:
+        """Read the labels of the person in a single picture."""
+        labels, portrait = labels_seen(image), portrait_of(image)
+        key = hashlib.sha256(np.asarray(image.convert("RGB")).tobytes()).hexdigest()
+        end = np.random.default_rng(int(digest([self.seed, key]), 16)).random()
+        if end < self.refusal:
+            return Reply(Status.REFUSED, reason="simulated content filter")
+        if end < self.refusal + self.unparseable:
+            return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{")
+        seen: dict[str, str | None] = {}
+        for question in questions:
+            rng = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
+            level = labels.get(question.id.removesuffix(SEEN), CANNOT_TELL)
+            face = digest([portrait.seed, level] if portrait else [key])
+            seen[question.id] = None if rng.random() < self.left_out else self._read(question, level, face, rng)
+        return Reply(Status.SCORED, seen, raw=json.dumps(seen))
+
+    def _read(self, question: Question, level: str, face: str, rng: np.random.Generator) -> str:
+        """Return the level that a face is read as; an ambiguous face is as ambiguous to every judge."""
+        others = [code for code in question.labels if code not in (level, CANNOT_TELL)]
+        if level not in question.labels or level == CANNOT_TELL:
+            return CANNOT_TELL
+        own = np.random.default_rng(int(digest([face, question.id]), 16))
+        chosen, share, other = own.random(), own.uniform(*AMBIGUITY), str(own.choice(others))
+        taken_for = self.ambiguous_as if self.ambiguous_as in question.labels else other
+        if taken_for != level and chosen < self.ambiguous and rng.random() < share:
+            return taken_for
+        return str(rng.choice(others)) if rng.random() < self.reading_error else level
 
     def _answer(self, question: Question, truth: int, rng: np.random.Generator) -> int | None:
         if rng.random() < self.left_out:
@@ -166,7 +239,7 @@ def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
 
 def drift_points(truth: Mapping[str, int]) -> float:
     """Return how far an output changed the person, from the editor's ground truth."""
-    return _points(tuple(truth.get(question, 0) for question in QUESTION_IDS))
+    return _points(tuple(truth.get(question, 0) for question in default_rubric().columns))
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -528,6 +528,11 @@ class Store:
         joined = schema.requests.join(schema.edits, schema.requests.c.id == schema.edits.c.request_id)
         return {r.editor for r in self._rows(sa.select(schema.requests.c.editor).select_from(joined).distinct())}
 
+    def revisions(self, rater: str) -> set[str]:
+        """Return the revisions under which a rater's replies are stored."""
+        query = sa.select(schema.replies.c.revision).where(schema.replies.c.rater == rater).distinct()
+        return {r.revision for r in self._rows(query)}
+
     def raters_used(self) -> set[str]:
         """Return the ids of the raters that have been asked."""
         return {r.rater for r in self._rows(sa.select(schema.replies.c.rater).distinct())}
@@ -566,9 +571,9 @@ class Store:
         query = sa.select(schema.calls).where(schema.calls.c.rater == rater)
         return self._rows(query if revision is None else query.where(schema.calls.c.revision == revision))
 
-    def tokens(self, rater: str) -> tuple[float, float] | None:
-        """Return the average tokens in and out of a rater's calls, or None before the first call."""
-        counted = [c for c in self.calls(rater) if c.input]
+    def tokens(self, rater: str, revisions: Collection[str] | None = None) -> tuple[float, float] | None:
+        """Return the average tokens in and out of a rater's calls, of all or some revisions; None before the first."""
+        counted = [c for c in self.calls(rater) if c.input and (revisions is None or c.revision in revisions)]
         if not counted:
             return None
         return sum(c.input for c in counted) / len(counted), sum(c.output for c in counted) / len(counted)

@@ -127,9 +127,9 @@ def _missing(study: StudyContext) -> dict[str, int]:
     assigned = study.design.assignments([r for r in requests if r.id in edited], study.design.judges())
     answers = {key: study.store.answered(*key) for key in {(a.rater.id, a.revision) for a in assigned}}
     unrated = sum(
-        answers[a.rater.id, a.revision].get(a.request.id, Status.FAILED) is Status.FAILED
+        answers[a.rater.id, a.revision].get(a.subject, Status.FAILED) is Status.FAILED
         for a in assigned
-        if a.baseline is None or a.baseline.id in edited
+        if edited.issuperset(a.edits)
     )
     counts = {"planned.edits": len(requests), "missing.edits": missing} if missing else {}
     return counts | ({"planned.ratings": len(assigned), "missing.ratings": unrated} if unrated else {})

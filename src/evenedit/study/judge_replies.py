@@ -12,7 +12,7 @@ from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.judges.parsing import evidence_of
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol.drift import drift
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.materials import JudgedCase, JudgeWords
 from evenedit.study.context import StudyContext
 
@@ -30,12 +30,18 @@ def judged_cases(study: StudyContext, scores: Scores, raters: Sequence[JudgeRate
     if not raters:
         return
     edits, rates = scores.edits, study.file.rates
-    success = scores.values[:, QUESTION_IDS.index("edit_success")].astype(np.int64)
-    moved = drift(scores.values, rates)
+    if not {"edit_success", "soft_erasure"} <= rates.keys():
+        return
+    success = scores.of(rates["edit_success"].question).astype(np.int64)
+    moved = drift(scores.values, rates, scores.table.rubric)
     baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     rated = (baseline & (edits["outcome"] == Outcome.EDITED)).to_numpy() & (success > 0)
     erased = rated & rates["soft_erasure"].met(success)
-    replaced = rated & rates["edit_success"].met(success) & moved.any_of(CHANGES)
+    replaced = (
+        rated
+        & rates["edit_success"].met(success)
+        & moved.any_of(tuple(rate for rate in CHANGES if rate in moved.meets))
+    )
     person = np.nan_to_num(moved.points, nan=0.0)
     for editor in dict.fromkeys(edits["editor"]):
         of_editor = (edits["editor"] == editor).to_numpy()
@@ -74,17 +80,17 @@ def _case(
         values = table.values[table.raters.index(rater.id), row]
         if reply is not None and (values > 0).any():
             evidence, observations = evidence_of(reply.raw)
-            words.append(JudgeWords(rater.id, _scored(values), evidence, observations))
+            words.append(JudgeWords(rater.id, _scored(table, values), evidence, observations))
     return JudgedCase(
         failure=failure,
         request=edit["request_id"],
         editor=edit["editor"],
         prompt=edit["prompt_id"],
         group={f.name: edit[f.name] for f in table.factors if edit[f.name]},
-        scores=_scored(scores.values[row]),
+        scores=_scored(table, scores.values[row]),
         words=tuple(words),
     )
 
 
-def _scored(values: NDArray[np.int8]) -> dict[str, int]:
-    return {question: int(value) for question, value in zip(QUESTION_IDS, values, strict=True) if value}
+def _scored(table: RatingTable, values: NDArray[np.int8]) -> dict[str, int]:
+    return {question: int(value) for question, value in zip(table.rubric.columns, values, strict=True) if value}

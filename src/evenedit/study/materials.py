@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
 
 from evenedit.core.interfaces import Case
-from evenedit.core.records import ConditionKind, Experiment, Kind, Prompt, Question, Request, Source
+from evenedit.core.records import ConditionKind, Kind, Prompt, Question, Request, Source
+from evenedit.design.assignments import Assignment
 from evenedit.judges.calling import RemoteModelJudge
 from evenedit.judges.feature_prompts import extractor_id
-from evenedit.judges.raters import JudgeRater
+from evenedit.judges.raters import Call, JudgeRater
 from evenedit.protocol.prompts import FLOOR
-from evenedit.protocol.rubric import IDENTITY
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.materials import EditorSettings, FeaturePromptRecord, JudgePrompt, JudgeSettings, MaterialsUsed
+from evenedit.run.cases import case_of
 from evenedit.study.context import StudyContext
 from evenedit.study.judge_replies import judged_cases
 from evenedit.survey.cost import SurveyBudget, of_study
@@ -109,72 +109,65 @@ def _judges(study: StudyContext, raters: Sequence[JudgeRater]) -> Iterator[Judge
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _SampledCase:
-    """The first request of a kind of case."""
+def _samples(study: StudyContext, assigned: Sequence[Assignment]) -> Iterator[tuple[str, Assignment]]:
+    """Yield the first call of each kind, with what it is about."""
 
-    about: str
-    request: Request
-    pairwise: bool = False
+    def kind(assignment: Assignment) -> str:
+        request, call = assignment.request, assignment.call
+        if request is None or call is Call.BASELINE_LAST:
+            return ""
+        if call is Call.MAIN and len(request.source_ids) > 1:
+            return "an edit of two portraits"
+        if call is Call.MAIN and study.file.prompt(request.prompt_id).target_years:
+            return "an edit of one portrait by a prompt with a target age"
+        return _ABOUT[call]
+
+    first: dict[str, Assignment] = {}
+    for assignment in assigned:
+        first.setdefault(kind(assignment), assignment)
+    yield from ((about, first[about]) for about in _KINDS if about in first)
 
 
-def _samples(study: StudyContext, requests: Sequence[Request]) -> Iterator[_SampledCase]:
-    single = [r for r in requests if r.experiment is not Experiment.STEREOTYPE]
-    aged = [r for r in single if study.file.prompt(r.prompt_id).target_years]
-    plain = [r for r in single if not study.file.prompt(r.prompt_id).target_years]
-    pairs = [r for r in requests if r.experiment is Experiment.STEREOTYPE]
-    section = study.file.sections.experiments.mitigation
-    compared = [r for r in single if r.experiment is Experiment.MITIGATION] if section and section.pairwise else []
-    for about, cases, pairwise in (
-        ("an edit of one portrait", plain, False),
-        ("an edit of one portrait by a prompt with a target age", aged, False),
-        ("an edit of two portraits", pairs, False),
-        ("two outputs of one portrait", compared, True),
-    ):
-        if cases:
-            yield _SampledCase(about, cases[0], pairwise)
+_ABOUT = {
+    Call.MAIN: "an edit of one portrait",
+    Call.BASELINE_FIRST: "two outputs of one portrait",
+    Call.SEPARATE: "an edit, questions asked apart",
+    Call.SEE: "a single picture",
+}
+_KINDS = (
+    _ABOUT[Call.MAIN],
+    "an edit of one portrait by a prompt with a target age",
+    "an edit of two portraits",
+    *(_ABOUT[call] for call in (Call.BASELINE_FIRST, Call.SEPARATE, Call.SEE)),
+)
 
 
 def _judge_prompts(
     study: StudyContext, requests: Sequence[Request], sources: Mapping[str, Source], raters: Sequence[JudgeRater]
 ) -> Iterator[JudgePrompt]:
     """Yield the texts sent to remote models; judges that received the same text share a row."""
-    for sample in _samples(study, requests):
-        words: dict[tuple[str, str], list[str]] = {}
-        for rater in raters:
-            if isinstance(rater.judge, RemoteModelJudge):
-                sent = _sent(study, sample, sources, rater, rater.judge)
-                words.setdefault(sent, []).append(rater.id)
-        for (system, text), judges in words.items():
-            yield JudgePrompt(sample.about, tuple(judges), sample.request.id, system, text)
+    words: dict[str, dict[tuple[str, str], JudgePrompt]] = {about: {} for about in _KINDS}
+    assigned = study.design.assignments(requests, [r for r in raters if isinstance(r.judge, RemoteModelJudge)], sources)
+    for rater in dict.fromkeys(a.rater for a in assigned):
+        for about, sample in _samples(study, [a for a in assigned if a.rater is rater]):
+            sent = _sent(study, sample, sources)
+            known = words[about].get(sent)
+            judges = (*(known.judges if known else ()), rater.id)
+            words[about][sent] = JudgePrompt(about, judges, known.request if known else sample.subject, *sent)
+    yield from (row for rows in words.values() for row in rows.values())
 
 
-def _sent(
-    study: StudyContext, sample: _SampledCase, sources: Mapping[str, Source], rater: JudgeRater, judge: RemoteModelJudge
-) -> tuple[str, str]:
-    """Return the text sent about one case. It does not depend on the pictures, so none is opened."""
-    request, prompt = sample.request, study.file.prompt(sample.request.prompt_id)
-    blank = Image.new("RGB", (1, 1))
-    swapped = request.condition.kind is ConditionKind.SWAPPED and prompt.swapped_text
-    case = Case(
-        [blank for _ in request.source_ids],
-        blank,
-        prompt,
-        prompt.swapped_text or "" if swapped else prompt.text,
-        sources[request.source_ids[0]].attributes if rater.sees_labels else None,
-        blank if sample.pairwise else None,
-        wording=study.file.judge_prompt,
-        mitigated=_mitigated(sample) if rater.sees_labels else None,
-    )
-    questions = (IDENTITY,) if sample.pairwise else study.file.questions_of(request.experiment, prompt)
-    ask = judge.render(rater.transform(case), questions)
+def _sent(study: StudyContext, sample: Assignment, sources: Mapping[str, Source]) -> tuple[str, str]:
+    """Return the text sent in one call. It does not depend on the pictures, so none is opened."""
+    request, judge, blank = sample.request, sample.rater.judge, Image.new("RGB", (1, 1))
+    assert request is not None and isinstance(judge, RemoteModelJudge)
+    if sample.call is Call.SEE:
+        case = Case((), blank, Prompt("", "", ""), "", wording="seen")
+    else:
+        outputs = [blank] * len(sample.edits)
+        case = case_of(study.file, sample, request, sources, [blank] * len(request.source_ids), outputs)
+    ask = judge.render(case, sample.questions)
     return ask.system, "\n\n".join(part if isinstance(part, str) else PICTURE for part in ask.parts)
-
-
-def _mitigated(sample: _SampledCase) -> tuple[bool, ...]:
-    """Return, per output shown, whether it was made with the feature prompt; of two, the baseline comes first."""
-    mitigated = sample.request.condition.kind is ConditionKind.FEATURE
-    return (False, mitigated) if sample.pairwise else (mitigated,)
 
 
 def _survey(study: StudyContext, table: RatingTable) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.jsonable import plain
 
-TEMPLATES = ("small", "demo", "published", "paper", "curated", "monk")
+TEMPLATES = ("small", "demo", "published", "paper", "curated", "monk", "open")
 
 
 def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] | None = None) -> Path:
