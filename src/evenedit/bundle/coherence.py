@@ -27,7 +27,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.core.version import __version__
 from evenedit.protocol import PromptSet
-from evenedit.protocol.rubric import SHIPPED, shipped_rubric
+from evenedit.protocol.rubric import SHIPPED, Rubric, shipped_rubric
 from evenedit.ratings.ratings_file import FILE as RATINGS
 from evenedit.ratings.ratings_file import read_frame, write_ratings
 from evenedit.results.results import Results
@@ -58,10 +58,10 @@ def stated_sections(bundle: SealedZip, changed: Mapping[str, Mapping[str, Any]] 
     return Sections.model_validate(body)
 
 
-def stated_rules(sections: Sections) -> AnalysisRules:
-    """Return the rules of the tables of a study file."""
+def stated_rules(sections: Sections, rubric: Rubric) -> AnalysisRules:
+    """Return the rules of the tables of a study file, for the rates of its rubric."""
     prompts = PromptSet("none", ())
-    return analysis_rules(StudyFile(Path(), sections, prompts, prompts))
+    return analysis_rules(StudyFile(Path(), sections, prompts, prompts, rubric))
 
 
 def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
@@ -71,7 +71,7 @@ def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
     except (ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError):
         yield "study.toml is not a study file"
         return
-    if stated_rules(sections) != evidence.record.rules:
+    if stated_rules(sections, Rubric.from_tables(evidence.record.rubric)) != evidence.record.rules:
         yield "study.json: its rules differ from study.toml"
     yield from _reworded(evidence)
     yield from (
@@ -121,6 +121,7 @@ def contradicting_files(bundle: SealedZip, evidence: Evidence, results: Results)
             name for name, content in expected_files.items() if name in bundle.names and bundle.read(name) != content
         )
         known = [question for name in SHIPPED for question in shipped_rubric(name).questions.values()]
+        known += [spec.asked for spec in Rubric.from_tables(evidence.record.rubric).declared]
         unknown = (question for question in evidence.record.materials.questions if question not in known)
         yield from (f"study.json (the words of {question.id})" for question in unknown)
 

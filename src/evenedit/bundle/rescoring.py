@@ -23,6 +23,7 @@ from evenedit.core.provenance import provenance
 from evenedit.core.validation import explain
 from evenedit.core.version import __version__
 from evenedit.interchange.analyze import PRESETS
+from evenedit.protocol import Rubric
 from evenedit.results.preregistration import PlanChange
 from evenedit.stats import AnalysisRules
 from evenedit.study.results_file import RESULTS
@@ -61,7 +62,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     evidence = read_evidence(bundle)
     stated = bundle.read(RESULTS)
     body = json.loads(stated)
-    chosen = other_rules(bundle, rules) if rules else evidence.record.rules
+    chosen = other_rules(bundle, rules, Rubric.from_tables(evidence.record.rubric)) if rules else evidence.record.rules
     adherence = plan_adherence(bundle)
     if adherence is not None and rules:
         others = PlanChange("rules of this scoring", "those of the study", f"others: {Path(rules).name}")
@@ -87,7 +88,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     return outcome
 
 
-def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
+def other_rules(bundle: SealedZip, rules: str, rubric: Rubric) -> AnalysisRules:
     """Return the rules of a preset, or the bundle's rules with the tables of a file."""
     file = Path(rules)
     if rules in PRESETS and not file.is_file():  # a folder of that name is no file of rules
@@ -102,7 +103,7 @@ def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     if foreign := [name for name in changed if name not in RULES]:
         raise EvenEditError(f"{rules}: [{foreign[0]}] is not a table of rules; these are {', '.join(RULES)}")
     try:
-        return stated_rules(stated_sections(bundle, changed))
+        return stated_rules(stated_sections(bundle, changed), rubric)
     except ValidationError as error:
         raise EvenEditError(*(f"{rules}: {line}" for line in explain(error, Sections))) from None
 

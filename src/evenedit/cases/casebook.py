@@ -25,11 +25,11 @@ from evenedit.core.records import (
     is_simulated,
 )
 from evenedit.judges.parsing import evidence_of
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, Scores
+from evenedit.ratings.table import NOT_ASKED, STATUSES, Scores
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.context import StudyContext
 
@@ -194,6 +194,11 @@ class Casebook:
         """The study's factors, the main one first."""
         return self.scores.table.factors
 
+    @property
+    def rubric(self) -> Rubric:
+        """The questions of the table, which has a column for each."""
+        return self.scores.table.rubric
+
     @cached_property
     def rows(self) -> Mapping[str, int]:
         """The row of each request in the table."""
@@ -221,8 +226,8 @@ class Casebook:
             raise EvenEditError(f"there is no edit '{request_id}' in the study")
         store, scores = self.study.store, self.scores
         request, edit = store.requests(request_id)[request_id], store.edits(request_id)[request_id]
-        all_questions = self.study.file.questions
-        questions = [all_questions[q] for q, applies in zip(QUESTION_IDS, self.applicable[row], strict=True) if applies]
+        rubric = zip(self.study.file.questions.values(), self.applicable[row], strict=True)
+        questions = [question for question, applies in rubric if applies]
         opinions = self._opinions(row, store.replies(request_id))
         numbers, reasons = store.measurements(self.measured_by, request_id).get(request_id, ({}, {}))
         return CaseFile(
@@ -240,7 +245,7 @@ class Casebook:
                     if o.kind is Kind.VLM and q.id in o.values
                 )
                 for q in questions
-                if scores.disagree[row, QUESTION_IDS.index(q.id)]
+                if scores.disagree[row, self.rubric.at(q.id)]
             },
             priority=str(self.priorities[row]),
             concern=str(self.concerns[row]),
@@ -251,7 +256,7 @@ class Casebook:
 
     def scores_of(self, row: int) -> dict[str, int]:
         """Return the ensemble's scores of one edit, without missing ones."""
-        return {q: int(v) for q, v in zip(QUESTION_IDS, self.scores.values[row], strict=True) if v}
+        return {q: int(v) for q, v in zip(self.rubric.columns, self.scores.values[row], strict=True) if v}
 
     def _opinions(self, row: int, replies: Mapping[tuple[str, str], Reply]) -> list[RaterAnswers]:
         table = self.scores.table
@@ -262,7 +267,7 @@ class Casebook:
             if code == NOT_ASKED and kind in (Kind.HUMAN, Kind.REVIEW):
                 continue  # only the people who saw the case are listed
             sure = None if table.confidence is None else table.confidence[number, row]
-            values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}
+            values = {q: int(v) for q, v in zip(self.rubric.columns, table.values[number, row], strict=True) if v}
             reply = replies.get((rater, self.revisions.get(rater, "")))
             evidence, observations = evidence_of(reply.raw if reply else "")
             if kind is Kind.REVIEW:
@@ -273,7 +278,7 @@ class Casebook:
                     kind,
                     None if code == NOT_ASKED else STATUSES[code],
                     values,
-                    {q: float(sure[QUESTION_IDS.index(q)]) for q in values if not np.isnan(sure[QUESTION_IDS.index(q)])}
+                    {q: float(sure[self.rubric.at(q)]) for q in values if not np.isnan(sure[self.rubric.at(q)])}
                     if sure is not None
                     else {},
                     reply.reason if reply else "",
