@@ -9,15 +9,17 @@ from PIL import Image, ImageFilter
 import evenedit as ee
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
-from evenedit.instruments import PairContext, PeopleInstrument, examine
+from evenedit.instruments import PairContext, PeopleInstrument, SkinInstrument, examine
 from evenedit.instruments.interface import OpenedPicture
-from evenedit.instruments.reading import InstrumentSpec
+from evenedit.instruments.reading import InstrumentSpec, own_questions
 from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import default_rubric
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import render
 from tests.instrument_plugin.src.evenedit_sharpness import Sharpness
 from tests.support.instruments import read
 
+GLASSES = {"id": "glasses", "title": "Glasses", "text": "What became of the glasses?"}
 NUMBERS = {"warmth": {"title": "Warmth"}}
 
 
@@ -50,11 +52,13 @@ def found(face: Image.Image, *given: Any) -> Any:
 
 def test_a_level_and_the_code_of_an_option_are_answers(face):
     assert found(face, {"race_drift": ee.Read(4)}, ["race_drift"], {}).reply.values == {"race_drift": 4}
-    words = {"title": "Glasses", "text": "What became of the glasses?"}
     options = [{"code": "kept"}, {"code": "gone"}]
-    own = {"id": "glasses", "kind": "categorical", "options": options, "cannot_tell": True, **words}
+    own = {**GLASSES, "kind": "categorical", "options": options, "cannot_tell": True}
     assert found(face, {"glasses": ee.Read("gone")}, [own], {}).reply.values == {"glasses": 2}
     assert found(face, {"glasses": ee.Read("CANNOT_TELL")}, [own], {}).reply.values == {"glasses": 3}
+    several = {**GLASSES, "kind": "set", "options": options}
+    both = {"glasses.kept": ee.Read("yes"), "glasses.gone": ee.Read("no")}
+    assert found(face, both, [several], {}).reply.values == {"glasses.kept": 1, "glasses.gone": 2}
 
 
 @pytest.mark.parametrize(
@@ -97,9 +101,6 @@ def test_a_question_without_an_answer_for_what_is_seen_is_not_unreadable(face):
     assert one.reply == Reply(Status.SCORED, {"edit_success": None}, reason="changed, but not how")
 
 
-YES_NO = {"id": "hat", "kind": "yes-no", "title": "Hat", "text": "Is there a hat?"}
-
-
 @pytest.mark.parametrize(
     ("answers", "numbers", "message"),
     [
@@ -110,19 +111,25 @@ YES_NO = {"id": "hat", "kind": "yes-no", "title": "Hat", "text": "Is there a hat
         ([], {"warmth": {"title": "Warmth", "units": "K"}}, "keys are note, phrase, question, rate, title"),
         ([], {"warmth": {"title": "Warmth", "tolerance": 0}}, "the tolerance is 0; it must be a number above 0"),
         ([], {"race_change": {"title": "x"}}, "'race_change' needs a name of its own"),
-        ([YES_NO | {"id": "race_drift"}], {}, "question 'race_drift': the rubric has this id"),
-        ([YES_NO | {"kind": "set", "options": [{"code": "a"}, {"code": "b"}]}], {}, "instruments answer no sets"),
-        ([YES_NO | {"kind": "categorical", "options": [{"code": "a"}]}], {}, "has 1 options"),
+        ([{**GLASSES, "id": "race_drift", "kind": "yes-no"}], {}, "the rubric has a question 'race_drift'"),
+        ([{**GLASSES, "kind": "ordinl"}], {}, "instrument 'mine': questions 'glasses': "),
     ],
 )
 def test_what_an_instrument_says_wrongly_of_itself_is_refused(answers, numbers, message):
     with pytest.raises(ee.EvenEditError, match=message.replace("(", r"\(")):
-        InstrumentSpec.of(Fixed({}, answers, numbers), "mine")
+        InstrumentSpec.of(Fixed({}, answers, numbers), "mine", default_rubric())
 
 
-def test_own_questions_are_handed_out_as_tables():
-    spec = InstrumentSpec.of(Sharpness(), "sharpness")
-    assert [table["id"] for table in spec.own] == ["face_blurred"]
+def test_questions_that_a_study_leaves_out_are_not_answered():
+    spec = InstrumentSpec.of(SkinInstrument(), "skin", default_rubric().without(["skin_tone"]))
+    assert not spec.answers
+    assert spec.reading_names == ("skin_delta_L", "skin_delta_L_above", "skin_delta_L_below")
+
+
+def test_own_questions_are_handed_out_as_rows():
+    spec = InstrumentSpec.of(Sharpness(), "sharpness", default_rubric())
+    (row,) = own_questions([spec])
+    assert (row.id, row.answered_by) == ("face_blurred", ("instruments",))
     assert spec.reading_names == ("sharpness_log2", "sharpness_log2_above", "sharpness_log2_below")
 
 

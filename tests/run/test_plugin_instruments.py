@@ -29,7 +29,16 @@ class Brightness:
     """An instrument that counts what it reads and breaks where it is told to."""
 
     id = "brightness"
-    answers = ("skin_tone",)
+    answers = (
+        "skin_tone",
+        {
+            "id": "made_darker",
+            "kind": "yes-no",
+            "title": "Made darker",
+            "text": "Is the picture darker?",
+            "rates": {"made_darker": {"is": ["yes"], "phrase": "came back darker"}},
+        },
+    )
     numbers = {"brightness": {"title": "Brightness", "unit": "levels", "tolerance": 3}}  # noqa: RUF012
 
     def __init__(self, version="1", breaks=()):
@@ -40,7 +49,12 @@ class Brightness:
         if self.calls in self.breaks:
             raise ZeroDivisionError("made up")
         change = float(edited.rgb.mean() - source.rgb.mean())
-        return {"brightness": ee.Read(change), "skin_tone": ee.Read(2 if change < -3 else 3)}
+        darker = change < -3
+        return {
+            "brightness": ee.Read(change),
+            "skin_tone": ee.Read(2 if darker else 3),
+            "made_darker": ee.Read("yes" if darker else "no"),
+        }
 
 
 def study(folder, **changes):
@@ -69,9 +83,11 @@ def test_an_object_reads_each_pair_once_and_its_readings_are_shown_without_it(tm
     changes = values_of(again, "mean.brightness")
     assert (changes < -3).any() and (changes > -3).any()
     assert (values_of(again, "rate.brightness_below") == (changes < -3)).all()
+    answers = again.table().values[0, :, again.file.rubric.at("made_darker")]
+    assert (answers == np.where(changes < -3, 1, 2)).all()
     results = again.results()
     (mine,) = results.measured
-    assert {"mean.brightness", "rate.brightness_below", "rate.measured_skin_darker"} <= {
+    assert {"mean.brightness", "rate.brightness_below", "rate.measured_skin_darker", "rate.measured_made_darker"} <= {
         e.measure for e in mine.estimates
     }
     assert mine.readings[0].title == "Brightness"
@@ -172,6 +188,8 @@ def test_an_installed_package_reads_in_processes_and_is_not_needed_afterwards(pl
     results = ee.load_results(folder / "report")
     clear = {(f.measure, f.factor, f.level) for f in results.findings if f.rater == "sharpness" and f.factor == "age"}
     assert ("gap.sharpness_log2_below", "age", "clear") in clear
+    assert ("gap.measured_face_blurred", "age", "clear") in clear
+    assert any("show a face less than half as sharp as before" in f.text for f in results.findings)
     below = results.estimate("rate.sharpness_log2_below", group={"age": "70plus"})
     assert (below.value, below.n) == (1.0, 8)
     assert any("in sharpness of the face" in f.text for f in results.findings)

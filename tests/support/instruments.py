@@ -7,6 +7,7 @@ from evenedit.instruments import Measurement, PairContext
 from evenedit.instruments.picture import Picture
 from evenedit.instruments.reading import InstrumentSpec, PairReading, read_pair
 from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import default_rubric
 from evenedit.ratings.instruments import UNSEEN
 
 
@@ -18,4 +19,4 @@ def read_measurement(instrument: Any, measurement: Measurement, target_years: in
 
 def read(instrument: Any, source: Picture, edited: Picture, context: PairContext) -> PairReading:
     """What an instrument reads of two pictures, checked."""
-    return read_pair(instrument, InstrumentSpec.of(instrument, "mine"), source, edited, context)
+    return read_pair(instrument, InstrumentSpec.of(instrument, "mine", default_rubric()), source, edited, context)

@@ -12,7 +12,7 @@ from evenedit.api.study import Study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.python_objects import validate_objects
 from evenedit.judges.python import PythonJudgeAdapter
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, default_rubric
 from evenedit.run.from_images import begin
 from evenedit.run.pair_table import PairTable
 from evenedit.study.python_plugins import checked_instruments
@@ -78,7 +78,7 @@ def begin_audit(
     """Write the study of `audit` without running it."""
     for ident, judge in (validate_objects("judge", judges) or {}).items():
         PythonJudgeAdapter(ident, judge)  # refused now rather than after the study is written
-    checked_instruments(_objects(instruments) or None)
+    checked_instruments(_objects(instruments) or None, default_rubric())
     if isinstance(factors, str):
         raise EvenEditError(f"factors is the text '{factors}'; give a list: factors=['{factors}']")
     where = Path(out) if out is not None else _new_folder()

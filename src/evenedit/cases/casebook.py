@@ -25,7 +25,7 @@ from evenedit.core.records import (
     is_simulated,
 )
 from evenedit.judges.parsing import evidence_of
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
@@ -193,6 +193,11 @@ class Casebook:
     def factors(self) -> tuple[Factor, ...]:
         """The study's factors, the main one first."""
         return self.scores.table.factors
+
+    @property
+    def rubric(self) -> Rubric:
+        """The questions of the table, which has a column for each."""
+        return self.scores.table.rubric
 
     @cached_property
     def rows(self) -> Mapping[str, int]:

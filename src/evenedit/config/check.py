@@ -18,10 +18,10 @@ from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions
 
 
-def problems(file: Sections, *, begun: bool = False) -> Iterator[str]:
+def problems(file: Sections, *, started: bool = False) -> Iterator[str]:
     """Yield the problems that the types of the keys do not show.
 
-    Of a study that has `begun`, an instrument need not be installed.
+    Of a study that has `started`, an instrument need not be installed.
     """
     yield from _experiment_problems(file)
     yield from _factor_problems(file)
@@ -33,7 +33,7 @@ def problems(file: Sections, *, begun: bool = False) -> Iterator[str]:
     )
     yield from _plugin_problems("judges", [(j.id, j.kind, j.settings) for j in file.judges])
     installed = plugins.installed("instruments")
-    instruments = [i for i in file.instruments if i.kind in installed or not begun]
+    instruments = [i for i in file.instruments if i.kind in installed or not started]
     yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in instruments])
     yield from _editor_problems(file)
     yield from _ensemble_problems(file)

@@ -71,10 +71,10 @@ class StudyFile:
     """What raters are asked, in this study's wording."""
 
     @classmethod
-    def load(cls, where: Path, *, begun: bool = False) -> StudyFile:
+    def load(cls, where: Path, *, started: bool = False) -> StudyFile:
         """Read and check `study.toml` in a folder (or the file itself).
 
-        Of a study that has begun an instrument need not be installed any more: what it read is stored.
+        Of a study that has started, an instrument need not be installed any more: what it read is stored.
         """
         path = where if where.suffix == ".toml" else where / FILE
         if not path.is_file():
@@ -83,17 +83,17 @@ class StudyFile:
             data = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise EvenEditError(f"{path} is not valid TOML: {error}") from None
-        return cls.parse(data, path.parent, str(path), begun=begun)
+        return cls.parse(data, path.parent, str(path), started=started)
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE, *, begun: bool = False) -> StudyFile:
+    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE, *, started: bool = False) -> StudyFile:
         """Check a study that is passed as nested tables."""
         try:
             file = Sections.model_validate(data)
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in explain(error, Sections))) from None
         rubric, wrong = study_rubric(file, factors_of(file), folder, RESERVED)
-        issues = [*problems(file, begun=begun), *wrong]
+        issues = [*problems(file, started=started), *wrong]
         prompts = wino = PromptSet("none", ())
         try:
             sets = [load_prompts(s, folder, rubric) for s in file.prompts.sets]

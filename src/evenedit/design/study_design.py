@@ -156,5 +156,5 @@ class StudyDesign:
             readings=instruments.readings(requests, edits),
             reviewers=reviewers,
             asks={prompt.id: prompt.asks for prompt in (*self.file.prompts, *self.file.wino)},
-            rubric=instruments.full_rubric(),
+            rubric=self.file.rubric,
         )

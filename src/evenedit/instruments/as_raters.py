@@ -77,15 +77,15 @@ class ChangeInstrument(MeasurementInstrument):
 
     def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
         """Return the numbers, and 1 where the output shows what its source shows."""
-        found = context.measurement
-        same = Verdict(found.verdict).nothing_new
-        compared = _number(found, "identity_between")
-        another = Read(float(found.verdict == Verdict.ANOTHER)) if compared.value is not None else compared
+        measurement = context.measurement
+        same = Verdict(measurement.verdict).nothing_new
+        compared = _number(measurement, "identity_between")
+        another = Read(float(measurement.verdict == Verdict.ANOTHER)) if compared.value is not None else compared
         return {
             "edit_success": Read(1) if same else Read(None, reason=CANNOT_TELL, undecided=True),
             "unchanged": Read(float(same)),
-            "redrawn": Read(float(found.verdict == Verdict.REDRAWN)),
-            "changed_share": Read(found.changed_share),
+            "redrawn": Read(float(measurement.verdict == Verdict.REDRAWN)),
+            "changed_share": Read(measurement.changed_share),
             "another_person": another,
         }
 
@@ -114,14 +114,14 @@ class AgeInstrument(MeasurementInstrument):
 
     def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
         """Return the numbers, and 1 (much younger) to 5 (much older); 3 where the years cannot be told from none."""
-        found = context.measurement
-        years = _number(found, "age_delta_years", "age_uncertainty_years")
-        asked, cuts = (context.prompt.target_years or 0, TARGET_CUTS) if context.targeted else (0, self.cuts)
-        delta = None if years.value is None else float(years.value) - asked
-        much = found.reads_much_changed
+        measurement = context.measurement
+        years = _number(measurement, "age_delta_years", "age_uncertainty_years")
+        target, cuts = (context.prompt.target_years or 0, TARGET_CUTS) if context.targeted else (0, self.cuts)
+        delta = None if years.value is None else float(years.value) - target
+        much = measurement.reads_much_changed
         return {
             context.question("age_drift"): Read(
-                age_answer(delta, found.age_uncertainty_years, cuts), reason=years.reason
+                age_answer(delta, measurement.age_uncertainty_years, cuts), reason=years.reason
             ),
             "age_delta_years": years,
             "much_older": years if years.value is None else Read(float(much and float(years.value) > 0)),
@@ -147,9 +147,9 @@ class GenderInstrument(MeasurementInstrument):
 
     def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
         """Return the difference, and 1 (same) to 5 (complete change); 1 where it cannot be told from none."""
-        found = context.measurement
-        delta = _number(found, "gender_delta", "gender_uncertainty")
-        answer = gender_answer(found.gender_delta, found.gender_uncertainty, self.cuts)
+        measurement = context.measurement
+        delta = _number(measurement, "gender_delta", "gender_uncertainty")
+        answer = gender_answer(measurement.gender_delta, measurement.gender_uncertainty, self.cuts)
         return {"gender_drift": Read(answer, reason=delta.reason), "gender_delta": delta}
 
 
@@ -163,7 +163,6 @@ class PeopleInstrument:
         "not_one_person": {
             "title": "Not exactly one face found",
             "rate": True,
-            "phrase": "show no face, or more than one, where the source shows one",
             "note": "A face that is covered or turned away can pass for none; faces much smaller than the largest one "
             "do not count.",
         }
@@ -188,10 +187,10 @@ def _answered(question: str, title: str, unit: str, cuts: Sequence[float]) -> di
     return {"title": title, "unit": unit, "question": question, "tolerance": min(map(abs, cuts)) or None}
 
 
-def _number(found: Measurement, name: str, uncertainty: str = "") -> Read:
+def _number(measurement: Measurement, name: str, uncertainty: str = "") -> Read:
     """Return a number of the measurement with its interval, or the reason why it is missing."""
-    value, spread = getattr(found, name), getattr(found, uncertainty) if uncertainty else None
+    value, spread = getattr(measurement, name), getattr(measurement, uncertainty) if uncertainty else None
     if value is None:
-        return Read(None, reason=found.reasons.get(name, ""))
+        return Read(None, reason=measurement.reasons.get(name, ""))
     reach = None if spread is None else SURE * spread
     return Read(value) if reach is None else Read(value, value - reach, value + reach)

@@ -21,6 +21,7 @@ from evenedit.instruments.measure import examine
 from evenedit.instruments.measurement import Measurement
 from evenedit.instruments.reading import InstrumentSpec
 from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import default_rubric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +55,7 @@ def measure(
     readings: dict[str, Any] = {}
     for one in instruments:
         instrument = installed_instrument(one) if isinstance(one, str) else one
-        InstrumentSpec.of(instrument, str(getattr(instrument, "id", one)))
+        InstrumentSpec.of(instrument, str(getattr(instrument, "id", one)), default_rubric())
         readings |= instrument.read(before, after, context)
     return replace(pair.measurement, readings=readings, evidence=pair)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -15,9 +15,8 @@ from evenedit.core.plugins import suggest
 from evenedit.core.records import Status
 from evenedit.instruments.interface import Instrument, PairContext, Read
 from evenedit.instruments.picture import Picture
-from evenedit.protocol import Rubric, default_rubric
-from evenedit.protocol.questions import own_tables, read_rows, spec_of
-from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS
+from evenedit.protocol.questions import QuestionRow, own_tables, read_rows, spec_of
+from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS, Rubric, default_rubric
 
 NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
 SIDES = ("above", "below")
@@ -54,8 +53,8 @@ class InstrumentSpec:
 
     answers: Mapping[str, tuple[str, ...]]
     """By question: its levels or the codes of its options."""
-    own: tuple[Mapping[str, Any], ...]
-    """Its own questions, as tables of a rubric file."""
+    own_tables: tuple[Mapping[str, Any], ...]
+    """The tables of its own questions."""
     numbers: Mapping[str, NumberSpec]
 
     @property
@@ -64,25 +63,35 @@ class InstrumentSpec:
         return tuple(n for name, one in self.numbers.items() for n in (name, *(f"{name}_{side}" for side in one.sides)))
 
     @classmethod
-    def of(cls, instrument: Instrument, name: str, rubric: Rubric | None = None) -> InstrumentSpec:
-        """Check what an instrument says that it reads; raise `EvenEditError` with every problem."""
-        asked = rubric or default_rubric()
-        given = getattr(instrument, "answers", ()), getattr(instrument, "numbers", {})
-        if isinstance(given[0], str) or not isinstance(given[0], Sequence) or not isinstance(given[1], Mapping):
+    def of(cls, instrument: Instrument, name: str, rubric: Rubric) -> InstrumentSpec:
+        """Check what an instrument says that it reads; raise `EvenEditError` with every problem.
+
+        Questions of the shipped rubric that this one lacks are not answered.
+        """
+        answered, numbers = getattr(instrument, "answers", ()), getattr(instrument, "numbers", {})
+        if isinstance(answered, str) or not isinstance(answered, Sequence) or not isinstance(numbers, Mapping):
             raise EvenEditError(f"instrument '{name}': answers is a list of questions, numbers a mapping of tables")
-        own = own_tables(given[0])
-        rows, wrong = read_rows(own, "its question")
-        known = [question for question in given[0] if not isinstance(question, Mapping)]
-        problems = [*_unknown(known, asked), *wrong]
-        problems += [f"question '{row.id}': instruments answer no sets" for row in rows if row.kind == "set"]
-        problems += [f"question '{row.id}': the rubric has this id" for row in rows if row.id in QUESTIONS]
-        problems += [p for key, table in given[1].items() for p in _number_problems(key, table)]
-        if not given[0] and not given[1]:
-            problems.append("it reads nothing; give it answers, numbers, or both")
+        tables = own_tables(answered)
+        rows, problems = read_rows(tables, f"instrument '{name}': questions")
+        ids = [question for question in answered if not isinstance(question, Mapping)]
+        problems += [f"instrument '{name}': {p}" for p in _unknown(ids, rubric)]
+        problems += [f"instrument '{name}': the rubric has a question '{r.id}'" for r in rows if r.id in QUESTIONS]
+        problems += [f"instrument '{name}': {p}" for key, one in numbers.items() for p in _number_problems(key, one)]
+        if not answered and not numbers:
+            problems.append(f"instrument '{name}': it reads nothing; give it answers, numbers, or both")
         if problems:
-            raise EvenEditError(*(f"instrument '{name}': {problem}" for problem in problems))
-        answers = {q: asked.questions[q].labels for q in known} | {row.id: spec_of(row).asked.labels for row in rows}
-        return cls(answers, own, {key: NumberSpec(**table) for key, table in given[1].items()})
+            raise EvenEditError(*problems)
+        columns = [column for spec in rubric.specs if spec.id in ids for column in spec.columns.values()]
+        columns += [column for row in rows for column in spec_of(row).columns.values()]
+        answers = {column.id: column.labels for column in columns}
+        specs = {key: NumberSpec(**table) for key, table in numbers.items()}
+        described = {key: s if s.question in answers else replace(s, question="") for key, s in specs.items()}
+        return cls(answers, tables, described)
+
+
+def own_questions(specs: Iterable[InstrumentSpec]) -> list[QuestionRow]:
+    """Return the questions that instruments bring along."""
+    return read_rows([table for spec in specs for table in spec.own_tables], "questions of instruments")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,34 +110,34 @@ def read_pair(
     instrument: Instrument, spec: InstrumentSpec, source: Picture, edited: Picture, context: PairContext
 ) -> PairReading:
     """Have an instrument read a pair; what it gives wrongly is missing, with the reason."""
-    found = instrument.read(source, edited, context)
+    readings = instrument.read(source, edited, context)
     answers: dict[str, int | None] = {}
     numbers: dict[str, float | None] = {}
     unread, wrong, undecided, reasons = list[str](), list[str](), list[str](), dict[str, str]()
     for question, codes in spec.answers.items():
         name = context.question(question)
-        read, problem = _given(found, name)
+        read, problem = _entry(readings, name)
         if not problem:
             answers[name], problem = _position(name, read, QUESTIONS[name].labels if name != question else codes)
         if answers.setdefault(name, None) is None:
             (undecided if read.undecided else unread).append(problem or read.reason)
     for name, number in spec.numbers.items():
-        read, problem = _given(found, name)
+        read, problem = _entry(readings, name)
         if not problem:
             numbers[name], problem = _number(name, read, number)
         if numbers.setdefault(name, None) is None:
             reasons[name] = problem or read.reason
         wrong += [problem] if problem else []
-        numbers |= {f"{name}_{end}": at for end in ("low", "high") if (at := getattr(read, end)) is not None}
-    nothing = list(reasons.values()) if len(reasons) == len(spec.numbers) and not spec.answers else []
-    missing = [*unread, *wrong, *nothing]
+        numbers |= {f"{name}_{end}": float(at) for end in ("low", "high") if (at := getattr(read, end)) is not None}
+    unread_numbers = list(reasons.values()) if len(reasons) == len(spec.numbers) and not spec.answers else []
+    missing = [*unread, *wrong, *unread_numbers]
     reply = Reply(Status.UNPARSEABLE if missing else Status.SCORED, answers, reason=next(iter(missing + undecided), ""))
     return PairReading(reply, numbers, reasons)
 
 
-def _given(found: Mapping[str, Read], name: str) -> tuple[Read, str]:
+def _entry(readings: Mapping[str, Read], name: str) -> tuple[Read, str]:
     """Return what an instrument gave under a name, or an empty reading and what is wrong with it."""
-    read = found.get(name) if isinstance(found, Mapping) else None
+    read = readings.get(name) if isinstance(readings, Mapping) else None
     if not isinstance(read, Read):
         return Read(None), f"the instrument gave {'nothing' if read is None else type(read).__name__} for '{name}'"
     return read, "" if read.value is not None or read.reason else f"the instrument gave no reason for no '{name}'"
@@ -158,13 +167,13 @@ def _number(name: str, read: Read, number: NumberSpec) -> tuple[float | None, st
     return float(value), ""
 
 
-def _unknown(questions: Sequence[Any], rubric: Rubric) -> list[str]:
-    """Return a problem for each question that the rubric lacks."""
-    known = {column for column in rubric.columns if column not in rubric.replaced}
+def _unknown(ids: Sequence[Any], rubric: Rubric) -> list[str]:
+    """Return a problem for each question that neither this nor the shipped rubric has."""
+    known = {spec.id for spec in (*rubric.specs, *default_rubric().specs) if not spec.row.replaces}
     return [
-        f"it answers '{name}', which is no question of the rubric{suggest(str(name), known)}"
-        for name in questions
-        if name not in known
+        f"it answers '{one}', which is no question of the rubric{suggest(str(one), known)}"
+        for one in ids
+        if one not in known
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,11 +21,10 @@ from evenedit.instruments import VERSION, Instrument, Measurement, PairContext, 
 from evenedit.instruments.identity import EMBEDDING, available, reference_key
 from evenedit.instruments.interface import Pair
 from evenedit.instruments.picture import Picture
-from evenedit.instruments.reading import InstrumentSpec, NumberSpec, PairReading, read_pair
-from evenedit.protocol import Rubric
+from evenedit.instruments.reading import InstrumentSpec, NumberSpec, PairReading, own_questions, read_pair
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import FLOOR
-from evenedit.protocol.questions import read_rows
+from evenedit.protocol.questions import QuestionRow
 from evenedit.ratings.table import Reading
 from evenedit.storage.store import Store
 
@@ -122,18 +121,11 @@ class Instruments:
         parts += [self.version] if shared else [VERSION, revision_of("instrument", section.id, instrument)]
         return InstrumentRater(section.id, digest(parts)[:8], instrument, spec, editors, section)
 
-    def full_rubric(self) -> Rubric:
-        """Return the study's rubric with the questions of instruments that it does not know from its file."""
-        tables = [table for r in self.raters for table in r.spec.own if table["id"] not in self.rubric]
-        return self.rubric.extended(read_rows(tables, "questions")[0])
-
     def _recorded(self, section: InstrumentSection) -> tuple[str, InstrumentSpec]:
         """Return the revision of an instrument that is not at hand, and what it reads."""
         row = json.loads(self.store.fact(FACT) or "{}").get(section.id)
         if row and (row["kind"], row["settings"]) == (section.kind, plain(section.settings)):
-            answers = {name: tuple(codes) for name, codes in row["spec"]["answers"].items()}
-            numbers = {name: NumberSpec(**number) for name, number in row["spec"]["numbers"].items()}
-            return row["revision"], InstrumentSpec(answers, tuple(row["spec"]["own"]), numbers)
+            return row["revision"], _spec(row)
         if section.kind != KIND:
             problems = plugins.problems("instruments", section.kind, section.settings)
             raise EvenEditError(*(f"instruments '{section.id}': {problem}" for problem in problems))
@@ -188,7 +180,7 @@ class Instruments:
         """Return an instrument's numbers, and reasons for missing ones, by row."""
         if not rater.from_measurement:
             stored = self.store.measurements(rater.readings_version)
-            return {rows[ident]: found for ident, found in stored.items() if ident in rows}
+            return {rows[ident]: numbers for ident, numbers in stored.items() if ident in rows}
         answered = self.store.answered(rater.id, rater.revision)
         read = {
             rows[pair.request_id]: rater.read_stored(pair, measured[pair.request_id])
@@ -196,6 +188,19 @@ class Instruments:
             if pair.request_id in measured and pair.request_id in answered
         }
         return {row: (one.numbers, one.reasons) for row, one in read.items()}
+
+
+def recorded_questions(store: Store, wanted: Collection[str]) -> list[QuestionRow]:
+    """Return the questions that some instruments brought along when they read."""
+    rows = json.loads(store.fact(FACT) or "{}")
+    return own_questions(_spec(rows[ident]) for ident in wanted if ident in rows)
+
+
+def _spec(record: Mapping[str, Any]) -> InstrumentSpec:
+    """Return what a recorded instrument reads."""
+    answers = {name: tuple(codes) for name, codes in record["spec"]["answers"].items()}
+    numbers = {name: NumberSpec(**number) for name, number in record["spec"]["numbers"].items()}
+    return InstrumentSpec(answers, tuple(record["spec"]["own_tables"]), numbers)
 
 
 def _build(section: InstrumentSection, objects: Mapping[str, Any]) -> Any:

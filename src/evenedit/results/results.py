@@ -205,8 +205,11 @@ class ReadingWords:
     """How a number that an instrument reads is called."""
 
     name: str
+    """The part of the measure after its kind: `skin_delta_L`."""
     title: str
+    """Its name in tables."""
     unit: str
+    """`share` is a number from 0 to 1; empty where the instrument states none."""
     phrase: str
     """Of a rate: what the edits have in common that it counts."""
 
@@ -225,6 +228,7 @@ class InstrumentResults:
     notes: tuple[str, ...] = ()
     """What must be known to read it, such as an embedding's bias."""
     readings: tuple[ReadingWords, ...] = ()
+    """The words for its readings."""
 
 
 @dataclass(frozen=True, slots=True)

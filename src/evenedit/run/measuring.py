@@ -67,45 +67,46 @@ class MeasuringStage:
         pairs = self.instruments.pairs(requests, self.store.edits())
         self.instruments.keep_records()
         text: str | None = None
-        for here in (False, True):
-            tasks = self._tasks(pairs, here=here)
+        for in_parent in (False, True):
+            tasks = self._tasks(pairs, in_parent=in_parent)
             if not tasks:
                 continue
-            workers = 1 if here else min(self.processes or os.cpu_count() or 1, len(tasks))
+            workers = 1 if in_parent else min(self.processes or os.cpu_count() or 1, len(tasks))
             process = partial(begin, self.store.images_url, self._reads())
             try:
                 text = self._reference(workers, partial(process, {}), collect) if text is None else text
-                setup = partial(process, self._instruments(here=here), text)
-                pool = _pool(0 if here else len(tasks), workers, setup)
-                batches = self._noted(in_pool(pool, self._unstopped(_by_source(tasks)), measure_pairs, workers))
-                collect("measure", len(pairs), len(pairs) - len(tasks), batches, partial(self._save, run_id=run_id))
+                setup = partial(process, self._instruments(in_parent=in_parent), text)
+                pool = _pool(0 if in_parent else len(tasks), workers, setup)
+                batches = in_pool(pool, self._unstopped(_by_source(tasks)), measure_pairs, workers)
+                done = len(pairs) - len(tasks)
+                collect("measure", len(pairs), done, self._count_failures(batches), partial(self._save, run_id=run_id))
             except BrokenProcessPool:
                 raise IncompleteError(
                     "a measuring process died (killed, or out of memory); run again to resume"
                 ) from None
         self._read(pairs, run_id)
 
-    def _tasks(self, pairs: Sequence[Pair], *, here: bool) -> list[Task]:
+    def _tasks(self, pairs: Sequence[Pair], *, in_parent: bool) -> list[Task]:
         """Return what is not done yet: with Python objects in this process, all else in others."""
         known = self.store.measured(self.instruments.version)
         sharing = frozenset[str]().union(*(rater.editors for rater in self.shared))
-        raters = [r for r in self.plugged.values() if (r.section.kind == KIND) == here]
+        raters = [r for r in self.plugged.values() if (r.section.kind == KIND) == in_parent]
         answered = {rater.id: self._answered(rater) for rater in raters}
         tasks = [
             Task(
                 pair,
-                not here and pair.editor in sharing and pair.request_id not in known,
+                not in_parent and pair.editor in sharing and pair.request_id not in known,
                 tuple(r.id for r in raters if pair.editor in r.editors and pair.request_id not in answered[r.id]),
             )
             for pair in pairs
         ]
         return [task for task in tasks if task.shared or task.raters]
 
-    def _instruments(self, *, here: bool) -> Mapping[str, PixelInstrument]:
+    def _instruments(self, *, in_parent: bool) -> Mapping[str, PixelInstrument]:
         return {
-            ident: PixelInstrument(r.spec, r.section.kind, r.section.settings, r.instrument if here else None)
+            ident: PixelInstrument(r.spec, r.section.kind, r.section.settings, r.instrument if in_parent else None)
             for ident, r in self.plugged.items()
-            if (r.section.kind == KIND) == here
+            if (r.section.kind == KIND) == in_parent
         }
 
     def _answered(self, rater: InstrumentRater) -> set[str]:
@@ -151,7 +152,7 @@ class MeasuringStage:
             ]
         self.store.save_answers(replies, run_id)
 
-    def _noted(self, batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
+    def _count_failures(self, batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
         """Yield what was taken, and note which instruments fail."""
         for batch in batches:
             taken = list(chain(*batch))

@@ -60,7 +60,7 @@ class PixelInstrument:
     spec: InstrumentSpec
     kind: str
     settings: Mapping[str, Any]
-    given: Instrument | None = None
+    instance: Instrument | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class _Process:
         """Return an instrument, built when it is first needed."""
         if ident not in self.built:
             one = self.instruments[ident]
-            self.built[ident] = one.given or plugins.build("instruments", one.kind, one.settings)
+            self.built[ident] = one.instance or plugins.build("instruments", one.kind, one.settings)
         return self.built[ident]
 
 

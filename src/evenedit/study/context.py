@@ -13,7 +13,12 @@ from evenedit.design.study_design import StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.storage.store import Store
-from evenedit.study.python_plugins import checked_instruments, record_plugins, with_python_plugins
+from evenedit.study.python_plugins import (
+    checked_instruments,
+    record_plugins,
+    with_python_plugins,
+    with_recorded_questions,
+)
 from evenedit.survey.answers import PeopleRatings
 
 if TYPE_CHECKING:
@@ -54,13 +59,13 @@ class StudyContext:
     @classmethod
     def load(cls, where: str | os.PathLike[str]) -> Self:
         """Open the study in a folder, or the one that a study.toml describes."""
-        return cls.of(StudyFile.load(Path(where), begun=True))
+        return cls.of(StudyFile.load(Path(where), started=True))
 
     @classmethod
     def of(cls, file: StudyFile) -> Self:
         """Open the study of a file that is parsed already."""
         store = Store(file.folder, file.sections.store.url, file.sections.store.images)
-        study = cls(with_python_plugins(file, store), store)
+        study = cls(with_recorded_questions(with_python_plugins(file, store), store), store)
         study.design.instruments({})  # raises if one is neither installed nor recorded
         return study
 
@@ -112,10 +117,13 @@ class StudyContext:
             _adapt(PythonEditorAdapter, validate_objects("editor", editors)),
             _adapt(PythonJudgeAdapter, validate_objects("judge", judges)),
         )
-        objects = checked_instruments(instruments)
+        objects = checked_instruments(instruments, self.file.rubric)
         if editors is not None or judges is not None or objects is not None:
             record_plugins(self.file, self.store, *adapters, objects)
             self.file = with_python_plugins(self.file, self.store)
+        if objects:
+            self.design.instruments({}, objects).keep_records()
+            self.file = with_recorded_questions(self.file, self.store)
         return Runner(self.file, self.store, budget, prices, *adapters, objects)
 
     def summary(self) -> RunSummary:

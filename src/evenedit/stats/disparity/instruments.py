@@ -124,15 +124,15 @@ def instrument_panel(
     for at, question in enumerate(table.rubric.columns):
         value = table.values[rater, rows, at].astype(np.int64)
         # Where a prompt asks for an age another question takes this one's place: it was not asked this one.
-        replaced = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
+        partners = [table.rubric.at(q) for pair in table.rubric.replaced.items() if question in pair for q in pair]
+        replaced = (value == MISSING) & (table.values[rater, rows][:, partners] > 0).any(axis=1)
         if not (value > 0).any() or (value[scored & ~replaced] == MISSING).any() or _one_end(table, rater, at):
             continue
         valid, asked_it = (value > 0).astype(np.int64), np.where(replaced, 0, applicable)
         for rate, met in met_rates(value, question, rules.rates):
-            measure = RatioMeasure(
-                Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
-            )
-            ledger.add(measure, met, valid, asked_it)
+            counted = rules.rates[rate].counted(value).astype(np.int64)
+            measure = RatioMeasure(Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{rate}", f"asked.{rate}")
+            ledger.add(measure, met, counted, asked_it * np.where(valid, counted, 1))
         if question in table.rubric.two_sided:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
             add_shift_measure(ledger, question, [value], asked_it * unasked, rules.rates, table.rubric)
