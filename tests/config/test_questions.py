@@ -102,7 +102,9 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path):
 
 def test_a_language_of_the_survey_needs_a_translation_of_what_people_answer(tmp_path: Path):
     survey = {"cases": 4, "raters_per_item": 1, "items_per_task": 2, "languages": ["en", "ko"]}
-    with pytest.raises(EvenEditError, match=r"no translation to ko; add .questions.translations.ko. or remove the lang"):
+    with pytest.raises(
+        EvenEditError, match=r"no translation to ko; add .questions.translations.ko. or remove the lang"
+    ):
         read(tmp_path, HAIR, survey=survey)
     read(tmp_path, HAIR | {"answered_by": ["judges"]}, survey=survey)
     read(tmp_path, HAIR | {"translations": {"ko": KOREAN}}, survey=survey)
