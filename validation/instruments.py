@@ -25,12 +25,11 @@ from PIL import Image
 from scipy.optimize import minimize
 
 from evenedit.instruments import examine
-from evenedit.instruments.agreement import SIGNS, WEIGHTS
+from evenedit.instruments.agreement import SIGNS, SURE, WEIGHTS
 from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.mesh import find_mesh
 from evenedit.instruments.patches import labs, sampled
 from evenedit.instruments.picture import Picture, lab_map, linear
-from evenedit.instruments.skin import SURE
 from validation.fresh_people import fresh_people
 from validation.page import Validation, size, table
 from validation.skin_parts import PARTS

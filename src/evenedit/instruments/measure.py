@@ -24,12 +24,14 @@ from evenedit.instruments.presentation import (
     PresentationChange,
     presentation_change,
 )
-from evenedit.instruments.skin import SURE, UNLIT, SkinChange, skin_change
+from evenedit.instruments.skin import UNLIT, SkinChange, skin_change
 
 MIRRORED = "the edited picture is mirrored; it was turned back before it was measured"
 SKIN_NUMBERS = (
     "skin_delta_L",
     "skin_delta_L_raw",
+    "skin_delta_L_raw_low",
+    "skin_delta_L_raw_high",
     "skin_delta_L_corrected",
     "skin_delta_ITA",
     "skin_delta_ITA_raw",
@@ -192,21 +194,23 @@ def _skin_numbers(skin: SkinChange | str) -> tuple[dict[str, Any], dict[str, str
     numbers: dict[str, Any] = {
         "skin_delta_L": moved,
         "skin_delta_L_raw": skin.delta_L(skin.after),
+        "skin_delta_L_raw_low": skin.agreement.raw_interval[0],
+        "skin_delta_L_raw_high": skin.agreement.raw_interval[1],
         "skin_delta_L_corrected": moved,
         "skin_delta_ITA": None if relit is None else skin.delta_ita(relit),
         "skin_delta_ITA_raw": skin.delta_ita(skin.after),
         "skin_delta_E00": None if relit is None else color.delta_e00(skin.before, relit),
         "skin_uncertainty_L": None if relit is None else skin.uncertainty_L,
-        "skin_delta_L_low": None if moved is None else moved - SURE * skin.uncertainty_L,
-        "skin_delta_L_high": None if moved is None else moved + SURE * skin.uncertainty_L,
+        "skin_delta_L_low": skin.interval[0],
+        "skin_delta_L_high": skin.interval[1],
         "left_right_L_before": skin.left_right_L[0],
         "left_right_L_after": skin.left_right_L[1],
         "monk_before": color.nearest_monk(skin.before),
         "monk_after": None if relit is None else color.nearest_monk(relit),
     }
     why = {
-        **dict.fromkeys(numbers, skin.unlit),
-        "skin_delta_ITA": skin.unlit if relit is None else "b* too low for an angle",
+        **dict.fromkeys(numbers, skin.doubt),
+        "skin_delta_ITA": skin.doubt if relit is None else "b* too low for an angle",
         "skin_delta_ITA_raw": "b* too low for an angle",
         "left_right_L_before": "only one cheek in sight",
         "left_right_L_after": "only one cheek in sight",

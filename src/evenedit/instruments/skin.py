@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import UNEVEN, PatchAgreement, agree
+from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
+from evenedit.instruments.face_light import lit_alike
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.mesh import LEAST_SCORE, Mesh, find_mesh
 from evenedit.instruments.patches import (
@@ -39,8 +40,6 @@ TURNED = 0.05
 """Inter-eye distances by which the nose may be found elsewhere on a head that was not turned."""
 CLIPPED = 0.97
 """Linear light from which a channel may be clipped."""
-SURE = 1.96
-"""Standard errors of a 95 % interval."""
 SAME = 0.03
 """Log ratio of light within which a point of skin is as it was."""
 LEAST_SAME = 0.6
@@ -48,6 +47,11 @@ LEAST_SAME = 0.6
 DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
+RELIT_FACE = "eyes, lips and skin changed alike, as under new light on the face alone"
+UNSEEN = 2.5
+"""Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
+LEAST_RELIT = 2.0
+"""L* from which a change of skin is checked for light on the face alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,9 @@ class SkinChange:
     after: Lab
     """In the edit's own light."""
     after_relit: Lab | None
-    """In the source's light; None where the light could not be judged."""
-    unlit: str
-    """Why it could not; empty where it could."""
+    """In the source's light; None where the change is in doubt."""
+    doubt: str
+    """Why the change is no one number but an interval; empty where it is one."""
     light_before: NDArray[np.float64]
     """`before` in linear light."""
     uncertainty_L: float  # noqa: N815
@@ -72,6 +76,8 @@ class SkinChange:
     discarded: Mapping[str, str]
     """Parts of the face of which nothing was used, and why."""
     agreement: PatchAgreement
+    interval: tuple[float, float]
+    """95 % interval of delta L*; in doubt it holds both the raw change and the one with the light removed."""
 
     @property
     def patches_before(self) -> tuple[SkinPatch, ...]:
@@ -129,8 +135,14 @@ def skin_change(
     if isinstance(agreement, str):
         return agreement
     was = source.once(_tone, source_face)
-    unlit = "" if same else UNLIT if light is None else UNEVEN if agreement.uneven else ""
-    return _change(was, (before, after), agreement, unlit)
+    interval, doubt = agreement.interval, agreement.doubt
+    if light is None and not same:
+        interval = hull(interval, around(float(agreement.raw[0]), float(np.hypot(agreement.raw_error, UNSEEN))))
+        doubt = doubt or UNLIT
+    moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
+    if not same and abs(moved) >= LEAST_RELIT and lit_alike(tone, moved, (source.rgb, mesh), (edited, now), light):
+        interval, doubt = hull(interval, around(0.0, agreement.error)), doubt or RELIT_FACE
+    return _change(was, (before, after), agreement, doubt, interval)
 
 
 def as_it_was(before: Sampled, after: Sampled, skin: Mask) -> bool:
@@ -177,7 +189,11 @@ def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
 
 
 def _change(
-    was: NDArray[np.float64], read: tuple[Sampled, Sampled], agreement: PatchAgreement, unlit: str
+    was: NDArray[np.float64],
+    read: tuple[Sampled, Sampled],
+    agreement: PatchAgreement,
+    doubt: str,
+    interval: tuple[float, float],
 ) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
@@ -185,14 +201,15 @@ def _change(
     return SkinChange(
         before=lab,
         after=_moved(lab, agreement.raw),
-        after_relit=None if unlit else _moved(lab, agreement.shift),
-        unlit=unlit,
+        after_relit=None if doubt else _moved(lab, agreement.shift),
+        doubt=doubt,
         light_before=was,
         uncertainty_L=agreement.error,
         left_right_L=(_left_right(read[0], agreement), _left_right(read[1], agreement)),
         sampled=read,
         discarded=dict.fromkeys(sorted(unused), "covered, turned away or unlike the rest"),
         agreement=agreement,
+        interval=interval,
     )
 
 
