@@ -81,6 +81,11 @@ class PatchAgreement:
         return hull(*(around(float(end), WEIGHTS[0]) for end in self.spans[:, 0]), self.raw_interval)
 
     @property
+    def redrawn(self) -> float:
+        """Share of the patches whose shading is new."""
+        return float(self.signs[SIGNS.index(NEW_SHADING)])
+
+    @property
     def raw_interval(self) -> tuple[float, float]:
         """The 95 % interval of the raw change of L*."""
         if self.doubt in ("", UNEVEN):
@@ -137,7 +142,8 @@ def agree(
     inside: Mask = np.ones(len(visible), dtype=bool) if isinstance(agreed, str) else agreed
     chosen = visible[inside]
     lost = 1 - len(chosen) / int(present.sum())
-    common = (lost, 1 - float(preserved.mean()), turn, min(1.0, float(np.median(spreads[inside])) / ANEW))
+    anew = min(1.0, float(np.median(spreads[inside])) / ANEW)
+    common = (lost, 1 - float(preserved.mean()), turn, anew)
     lit = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
     bare, _, _ = plane(work.where[chosen], unlit[inside])
     read = [
@@ -172,17 +178,17 @@ def _read(
     names: NDArray[np.str_],
     inside: Mask,
     preserved: Mask,
-    common: tuple[float, float, float, float],
+    common: tuple[float, ...],
     told: Callable[[NDArray[np.float64]], list[float]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the change in the middle of the face and the signs of its error; `told` gives those of the light."""
     shift, slope, rest = plane(where[inside], moves[inside])
     parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
-    lost, anew, turn, drawn = common
+    lost, anew, *more = common
     size = abs(float(shift[0]))
     otherwise = abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves)
     signs = [1.0, float(np.std(rest)), float(np.std(parts)), float(np.hypot(*slope)), *told(shift)]
-    return shift, np.array([*signs, lost, anew, size, otherwise, lost * size, turn, drawn])
+    return shift, np.array([*signs, lost, anew, size, otherwise, lost * size, *more])
 
 
 def _inside(
@@ -204,6 +210,7 @@ def _inside(
 
 
 OTHERWISE = "skin that kept its shading changed otherwise, L*"
+NEW_SHADING = "patches whose shading is new"
 SIGNS = (
     "always",
     "patches differ around a smooth change",
@@ -214,7 +221,7 @@ SIGNS = (
     "light slopes over the picture, L*",
     "light seen only on darker or lighter places, L*",
     "patches lost",
-    "patches whose shading is new",
+    NEW_SHADING,
     "size of the change, L*",
     OTHERWISE,
     "patches lost, times the size of the change",

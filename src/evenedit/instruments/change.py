@@ -105,6 +105,8 @@ class Change:
     moved: bool
     drift: float
     """How far things moved within the picture, as a share of its longer side."""
+    disputed: Relighting | None = None
+    """The likeliest change of light where the places it was judged by do not agree on one."""
 
 
 def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
@@ -137,7 +139,8 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     shape = source.rgb.shape[:2]
     zones = source.once(_zones, face) if face else None
     background = aligned.seen & ~zones["face"] if zones else aligned.seen
-    light = relighting(source, edited, background)
+    judged = relighting(source, edited, background)
+    light = judged if judged is not None and judged.trusted else None
     gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
     expected = source.rgb if light is None or light.steady else light.apply(source.rgb)
@@ -165,7 +168,9 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
         verdict = Verdict.REDRAWN if trace is ANEW else Verdict.UNCHANGED
     else:
         verdict = Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
-    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, aligned.moved, aligned.drift)
+    disputed = judged if light is None else None
+    moved = aligned.moved, aligned.drift
+    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, *moved, disputed)
 
 
 class Around(NamedTuple):

@@ -6,7 +6,7 @@ edge of a person before it shows that on one side of it something else has come;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import cv2
@@ -92,6 +92,9 @@ class Relighting:
     rest: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
     """What it leaves of their log ratios."""
 
+    trusted: bool = True
+    """Whether the judged pixels agree on it."""
+
     @property
     def steady(self) -> bool:
         """Whether the light stayed as it was."""
@@ -171,7 +174,7 @@ def _study_size(view: Picture) -> tuple[int, int]:
 def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | None:
     """Estimate how the light changed from `usable` pixels that kept their texture or did not change at all.
 
-    None where too few are left, or where they do not agree on one light.
+    None where too few are left. Where they do not agree on one light, it is not `trusted`.
     """
     first, second = source.once(_study_view), edited.once(_study_view)
     open_to = cv2.resize(usable.astype(np.uint8) * 255, _study_size(source), interpolation=cv2.INTER_AREA) > 252
@@ -184,10 +187,9 @@ def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | N
     if share < LEAST_REFERENCE:
         return None
     fit = _fitted(first.log, ratio, judged, clear, usable, share)
-    if fit.agreed < LEAST_AGREED or fit.unmoved > MOST_UNMOVED:
-        return None
     factor = fit.factor(np.exp((fit.low + fit.high) / 2))
-    return fit if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
+    sound = bool((factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all())
+    return replace(fit, trusted=fit.agreed >= LEAST_AGREED and fit.unmoved <= MOST_UNMOVED) if sound else None
 
 
 def _spread(values: NDArray[np.float32]) -> NDArray[np.float32]:

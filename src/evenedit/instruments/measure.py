@@ -182,7 +182,7 @@ def _skin(
     if any(change.gray):
         which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
         return f"{' and '.join(which)}: no colour"
-    return skin_change(first, second, source_face, edited_face, change.light, matrix)
+    return skin_change(first, second, source_face, edited_face, change.light, matrix, change.disputed)
 
 
 def _skin_numbers(skin: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:

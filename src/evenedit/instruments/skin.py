@@ -17,7 +17,7 @@ from evenedit.core.color import Lab
 from evenedit.instruments import picture
 from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
-from evenedit.instruments.face_light import lit_alike
+from evenedit.instruments.face_light import without_face_light
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.mesh import LEAST_SCORE, Mesh, find_mesh
 from evenedit.instruments.patches import (
@@ -47,11 +47,11 @@ LEAST_SAME = 0.6
 DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
-RELIT_FACE = "eyes, lips and skin changed alike, as under new light on the face alone"
+RELIT_FACE = "eyes and lips changed too, as under new light on the face alone"
+MOST_REDRAWN = 0.35
+"""Share of the patches with new shading from which eyes and lips were drawn anew too, and tell nothing about light."""
 UNSEEN = 2.5
 """Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
-LEAST_RELIT = 2.0
-"""L* from which a change of skin is checked for light on the face alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,12 @@ def skin_change(
     edited_face: Face,
     light: Relighting | None,
     matrix: NDArray[np.float64],
+    disputed: Relighting | None = None,
 ) -> SkinChange | str:
     """Compare the skin of an edit with its source's at the same spots; text says why it cannot be done.
 
-    `matrix` takes source pixels to edited pixels, as registration found.
+    `matrix` takes source pixels to edited pixels, as registration found; `disputed` is a change of light that the
+    places it was judged by do not agree on.
     """
     mesh, now = source.once(_mesh, source_face), find_mesh(edited, edited_face)
     for name, one in (("source", mesh), ("edited picture", now)):
@@ -136,12 +138,21 @@ def skin_change(
         return agreement
     was = source.once(_tone, source_face)
     interval, doubt = agreement.interval, agreement.doubt
-    if light is None and not same:
-        interval = hull(interval, around(float(agreement.raw[0]), float(np.hypot(agreement.raw_error, UNSEEN))))
-        doubt = doubt or UNLIT
-    moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
-    if not same and abs(moved) >= LEAST_RELIT and lit_alike(tone, moved, (source.rgb, mesh), (edited, now), light):
-        interval, doubt = hull(interval, around(0.0, agreement.error)), doubt or RELIT_FACE
+    if same:
+        return _change(was, (before, after), agreement, doubt, interval)
+    if light is None:
+        unseen = float(np.hypot(agreement.raw_error, UNSEEN))
+        explained = [float(agreement.raw[0])]
+        if disputed is not None:
+            lit = in_old_light(before, after, disputed, source.rgb.shape[:2])
+            explained.append(float(np.median((labs(lit) - labs(before.light))[agreement.skin, 0])))
+        interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
+    if agreement.redrawn < MOST_REDRAWN:
+        moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
+        left = without_face_light(tone, moved, (source.rgb, mesh), (edited, now), light)
+        if left is not None and not interval[0] <= left[0] <= left[1] <= interval[1]:
+            interval = hull(interval, *(around(one, agreement.error) for one in left))
+            doubt = doubt or RELIT_FACE
     return _change(was, (before, after), agreement, doubt, interval)
 
 
