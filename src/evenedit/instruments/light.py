@@ -58,6 +58,10 @@ MOST_FACTOR = 10.0
 """A change of light beyond it means another picture."""
 
 
+LEAST_ERROR = 0.5
+"""Standard error in L* that a change of light always has."""
+GRAY_PER_LOG = 22.0
+"""L* that a middle gray moves by a unit of log light."""
 LOGS = np.log(np.maximum(picture.linear(np.arange(256, dtype=np.uint8)), DARK, dtype=np.float64)).astype(np.float32)
 """Logarithms of light by sRGB value: numpy's of single precision differ between processors."""
 
@@ -133,6 +137,11 @@ class Relighting:
         """The strength in L*: how far a mid gray would move under the change of the middle judged light."""
         gray = np.full(3, 0.184)
         return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
+
+    @property
+    def shift_error(self) -> float:
+        """The standard error of `shift_L`, from how far places are from one light."""
+        return float(np.hypot(LEAST_ERROR, GRAY_PER_LOG * self.spread / 2))
 
     def unexplained(self, log: NDArray[np.float64]) -> float:
         """Return the distance of log ratios from the curve, over all judged pixels or those about as light as this."""

@@ -11,6 +11,7 @@ from PIL.Image import Image
 
 from evenedit.core import color
 from evenedit.instruments import picture
+from evenedit.instruments.agreement import around
 from evenedit.instruments.align import Aligned, align, mirrored, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.covered import REASON, lower_face_covered
@@ -44,6 +45,7 @@ SKIN_NUMBERS = (
     "monk_before",
     "monk_after",
 )
+LIGHT_NUMBERS = ("light_shift_L", "light_shift_L_low", "light_shift_L_high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,10 @@ def examine(
         absent = [name for name, share in change.regions.items() if share is None]
         reasons.update({f"regions.{name}": "not in the picture" for name in absent})
     if shift is None:
-        reasons["light_shift_L"] = UNLIT
+        reasons.update(dict.fromkeys(LIGHT_NUMBERS, UNLIT))
+    if change.colour is None:
+        reasons["colour_shift"] = UNLIT
+    lit = None if shift is None or change.light is None else around(shift, change.light.shift_error)
     missing = _missing(faces)
     compared = identity or age or gender
     if source_face and edited_face and compared and lower_face_covered(first.rgb, second, source_face, edited_face):
@@ -126,6 +131,9 @@ def examine(
         **numbers,
         light=light,
         light_shift_L=shift,
+        light_shift_L_low=lit[0] if lit else None,
+        light_shift_L_high=lit[1] if lit else None,
+        colour_shift=change.colour,
         changed_share=change.share,
         regions=dict(change.regions),
         drift=change.drift,

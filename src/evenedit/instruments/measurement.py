@@ -84,6 +84,12 @@ class Measurement:
     """Lower end of the 95 % interval of skin_delta_L_raw."""
     skin_delta_L_raw_high: float | None = None  # noqa: N815
     """Its upper end."""
+    colour_shift: float | None = None
+    """Mean CIELAB difference that the change of light and colour makes over the picture."""
+    light_shift_L_low: float | None = None  # noqa: N815
+    """Lower end of the 95 % interval of light_shift_L."""
+    light_shift_L_high: float | None = None  # noqa: N815
+    """Its upper end."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     evidence: MeasuredPair | None = field(default=None, repr=False, compare=False)
