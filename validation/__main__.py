@@ -21,6 +21,7 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
+    "readings",
     "reading_spread",
     "sealed",
     "services",

@@ -203,6 +203,19 @@ def _animated(kind: str) -> bytes:
     return saved(plain(), kind, save_all=True, append_images=[gray()], duration=100)
 
 
+def _float_colours() -> bytes:
+    """A TIFF of 32-bit floating-point colours, which Pillow does not know."""
+    pixels = (np.asarray(plain()) / 255).astype("<f4")
+    high, wide = pixels.shape[:2]
+    after = 8 + 2 + 12 * 10 + 4
+    entries = [(256, 3, 1, wide), (257, 3, 1, high), (258, 3, 3, after), (259, 3, 1, 1), (262, 3, 1, 2)]
+    entries += [(273, 4, 1, after + 12), (277, 3, 1, 3), (278, 3, 1, high), (279, 4, 1, pixels.nbytes)]
+    entries += [(339, 3, 3, after + 6)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    lists = struct.pack("<6H", 32, 32, 32, 3, 3, 3)
+    return b"II*\0" + struct.pack("<IH", 8, len(entries)) + table + bytes(4) + lists + pixels.tobytes()
+
+
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty.png": (lambda: b"", "the file is empty"),
     "text.png": (lambda: b"no picture", "not a PNG, JPEG, WebP"),
@@ -219,6 +232,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: saved(Image.fromarray(np.asarray(plain().convert("L")).astype(np.float32)), "TIFF"),
         "white level is unknown",
     ),
+    "float-colours.tiff": (_float_colours, "this kind of TIFF is not read"),
     "phone.heic": (lambda: b"\0\0\0\x18ftypheic" + bytes(40), "HEIC is not read"),
 }
 """By file name: how its bytes are made, and words of the reason why it is not read."""
