@@ -22,6 +22,7 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
+    "readings",
     "reading_spread",
     "sampling",
     "sealed",

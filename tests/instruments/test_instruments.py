@@ -404,13 +404,33 @@ def test_a_small_group_borrows_distances_scaled_by_the_embeddings_bias():
 
 @photographs
 @faces_extra
-def test_without_a_reference_only_a_far_face_is_suspected():
-    for prompt, who, verdict in (("B02", "Black_Female_40s", Verdict.ANOTHER), ("B05", "Black_Female_40s", None)):
+def test_without_a_reference_a_replaced_person_is_named_by_the_distances_that_are_shipped():
+    for prompt, who, replaced in (
+        ("B02", "Black_Female_40s", True),
+        ("B01", "Black_Female_50s", True),
+        ("B05", "Black_Female_40s", False),
+    ):
         edited = Image.open(DATA / "step1x_edits" / f"{prompt}_{who}.jpg")
         found = measure(photograph(who), edited)
-        assert (found.verdict == Verdict.ANOTHER) is (verdict is not None)
-        assert found.identity_between is None
-        assert any("suspected only from a distance of" in note for note in found.notes)
+        assert (found.verdict == Verdict.ANOTHER) is replaced
+        assert found.identity_between is not None
+        assert likeness.SHIPPED_NOTE in found.notes
+
+
+@pytest.mark.parametrize("factors", [(1.15, 1.0, 0.7), (0.92, 1.08, 0.92)])
+def test_a_picture_in_other_colours_is_not_unchanged(factors):
+    before = np.asarray(render(person(5)).convert("RGB"))
+    after = np.uint8(np.clip(before * np.array(factors), 0, 255))
+    found = measure(Image.fromarray(before), Image.fromarray(after), identity=False)
+    assert not Verdict(found.verdict).nothing_new
+    assert found.colour_shift > 3.5
+
+
+def test_light_is_given_with_its_interval():
+    before = render(person(5))
+    after = Image.fromarray(np.uint8(np.asarray(before.convert("RGB")) * 0.8))
+    found = measure(before, after, identity=False)
+    assert found.light_shift_L_low < found.light_shift_L < found.light_shift_L_high < 0
 
 
 @pytest.mark.parametrize("number", [5, 7, 9])  # the lightest tones cannot be drawn 5 lighter

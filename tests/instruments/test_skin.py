@@ -9,12 +9,12 @@ from PIL import Image
 
 from evenedit.core.color import MONK
 from evenedit.instruments import examine, measure, picture
-from evenedit.instruments.agreement import COVERED, DIFFERING, ONE_SIDE, UNEVEN, medians
+from evenedit.instruments.agreement import COVERED, DIFFERING, ONE_SIDE, SURE, UNEVEN, medians
 from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.light import relighting
 from evenedit.instruments.measure import MIRRORED
 from evenedit.instruments.mesh import MODELS, find_mesh, skin_points
-from evenedit.instruments.skin import SURE, UNLIT
+from evenedit.instruments.skin import RELIT_FACE, UNLIT
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import lighten, render
 from evenedit.simulation.portraits.traits import Portrait
@@ -136,15 +136,32 @@ def test_light_from_the_side_is_not_lighter_skin(strength):
         assert found.reasons["skin_delta_L"] in (UNLIT, UNEVEN, DIFFERING, ONE_SIDE)
 
 
-def test_where_nothing_was_kept_to_judge_the_light_by_only_the_raw_change_is_given():
+def test_where_nothing_was_kept_to_judge_the_light_by_the_interval_holds_the_raw_change_and_none():
     one = sitter()
     noise = np.random.default_rng(5).integers(0, 255, one.rgb.shape).astype(np.float32)
     kept = np.clip(one.soft(one.points[[10, 234, 152, 454]], 0.0) + one.oval, 0, 1)[..., None]
     found = measured(one, np.uint8(one.rgb * 0.9 * kept + noise * (1 - kept)))
-    assert found.skin_delta_L is None
-    assert found.reasons["skin_delta_L"] == found.reasons["skin_delta_L_low"] == UNLIT
+    assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, UNLIT)
     assert -8 < found.skin_delta_L_raw < -2
+    assert found.skin_delta_L_raw_low < found.skin_delta_L_raw < found.skin_delta_L_raw_high < 0
+    assert found.skin_delta_L_low < found.skin_delta_L_raw_low
+    assert found.skin_delta_L_high >= 0
     assert (found.light, found.light_shift_L) == ("unknown", None)
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.3])
+def test_new_light_on_the_face_alone_gives_an_interval_that_holds_both_explanations(factor):
+    one = sitter(5)
+    lit = np.uint8(np.clip(one.rgb * (1 + (factor - 1) * one.oval[..., None]), 0, 255))
+    found = measured(one, lit)
+    assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, RELIT_FACE)
+    assert found.skin_delta_L_low <= 0 <= found.skin_delta_L_high
+    assert found.skin_delta_L_low <= found.skin_delta_L_raw <= found.skin_delta_L_high
+
+
+def test_skin_that_became_lighter_without_eyes_and_lips_is_no_new_light():
+    one = sitter(5)
+    assert measured(one, in_lab(one.rgb, (10, 0, 0), one.skin)).skin_delta_L == pytest.approx(10, abs=1)
 
 
 def test_a_face_that_stayed_as_it_was_did_not_change_whatever_came_around_it():
@@ -176,6 +193,8 @@ def test_where_a_part_of_the_face_changed_there_is_no_one_number(part):
     rgb, _ = Variant("", "part", shift=(12, 0, 0), where=part).make(sitter())
     found = measured(sitter(), rgb)
     assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, DIFFERING)
+    assert found.skin_delta_L_low < 1
+    assert found.skin_delta_L_high > 3
 
 
 def test_a_smaller_or_larger_copy_is_read_at_the_same_spots():

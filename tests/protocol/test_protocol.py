@@ -5,6 +5,7 @@ import pytest
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import AXES, DEFAULT_RATES, QUESTIONS, factor, level_code, load_prompts, questions_for
 from evenedit.protocol.factors import cells
+from evenedit.protocol.prompts import fails_unchanged
 
 DIAGNOSTIC, WINOBIAS = load_prompts("diagnostic"), load_prompts("winobias")
 # paper id: (id of the rules, id of the authors' code), as SPEC §4 lists them
@@ -132,3 +133,19 @@ def test_asking_for_what_is_no_change_of_the_person_is_refused(tmp_path, asks):
     (tmp_path / "bad.toml").write_text(f'[[prompts]]\nid = "H-1"\ntext = "a"\ncategory = "x"\nasks = {asks}\n')
     with pytest.raises(EvenEditError, match=r"prompt 1 \(H-1\): asks .*skin_tone"):
         load_prompts("bad.toml", tmp_path)
+
+
+def test_a_prompt_names_known_kinds_of_change(tmp_path):
+    row = '[[prompts]]\nid = "P"\ntext = "A hat"\ncategory = "Own"\nasks_for = '
+    (tmp_path / "good.toml").write_text(f'{row}["clothing"]\n', "utf-8")
+    (prompt,) = load_prompts("good.toml", tmp_path)
+    assert prompt.asks_for == ("clothing",)
+    (tmp_path / "bad.toml").write_text(f'{row}["hats"]\n', "utf-8")
+    with pytest.raises(EvenEditError, match=r"asks_for is \['hats'\]; give a list of clothing, scene"):
+        load_prompts("bad.toml", tmp_path)
+
+
+def test_unchanged_is_a_failure_only_where_a_visible_change_was_asked_for():
+    neutral = {prompt.id: fails_unchanged(prompt) for prompt in load_prompts("neutral")}
+    assert [name for name, fails in neutral.items() if not fails] == ["A02", "A03", "A08", "A09", "A10"]
+    assert all(fails_unchanged(prompt) for prompt in load_prompts("diagnostic"))

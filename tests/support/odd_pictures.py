@@ -88,23 +88,29 @@ def palette_plain() -> Image.Image:
 
 def linear_profile() -> bytes:
     """A small ICC profile of sRGB's primaries in linear light."""
+    columns = ((0.4360, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141))
+    return _rgb_profile(b"linear\0", columns, struct.pack(">I", 0))
 
+
+def display_p3(image: Image.Image) -> bytes:
+    """A PNG of the picture in the wider colours of Display P3, gamma 2.2, as its profile says."""
+    srgb = np.array([(0.4360, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)]).T
+    columns = ((0.5151, 0.2412, -0.0011), (0.2920, 0.6922, 0.0419), (0.1571, 0.0666, 0.7841))
+    values = np.asarray(image) / 255
+    light = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    wide = np.clip(light @ np.linalg.solve(np.array(columns).T, srgb).T, 0, 1) ** (1 / 2.2)
+    profile = _rgb_profile(b"P3\0", columns, struct.pack(">IH", 1, round(2.2 * 256)))
+    return saved(Image.fromarray(np.rint(255 * wide).astype(np.uint8)), "PNG", icc_profile=profile)
+
+
+def _rgb_profile(name: bytes, columns: tuple[tuple[float, ...], ...], curve: bytes) -> bytes:
     def xyz(*values: float) -> bytes:
         return b"XYZ \0\0\0\0" + b"".join(struct.pack(">i", round(v * 65536)) for v in values)
 
-    straight = b"curv\0\0\0\0" + struct.pack(">I", 0)
-    name = b"linear\0"
     text = b"desc\0\0\0\0" + struct.pack(">I", len(name)) + name + bytes(12 + 67)
-    tags = {
-        b"desc": text,
-        b"wtpt": xyz(0.9642, 1.0, 0.8249),
-        b"rXYZ": xyz(0.4360, 0.2225, 0.0139),
-        b"gXYZ": xyz(0.3851, 0.7169, 0.0971),
-        b"bXYZ": xyz(0.1431, 0.0606, 0.7141),
-        b"rTRC": straight,
-        b"gTRC": straight,
-        b"bTRC": straight,
-    }
+    tags = {b"desc": text, b"wtpt": xyz(0.9642, 1.0, 0.8249)}
+    tags |= {channel + b"XYZ": xyz(*column) for channel, column in zip((b"r", b"g", b"b"), columns, strict=True)}
+    tags |= {channel + b"TRC": b"curv\0\0\0\0" + curve for channel in (b"r", b"g", b"b")}
     return _profile(b"RGB ", b"mntr", tags)
 
 
@@ -197,6 +203,19 @@ def _animated(kind: str) -> bytes:
     return saved(plain(), kind, save_all=True, append_images=[gray()], duration=100)
 
 
+def _float_colours() -> bytes:
+    """A TIFF of 32-bit floating-point colours, which Pillow does not know."""
+    pixels = (np.asarray(plain()) / 255).astype("<f4")
+    high, wide = pixels.shape[:2]
+    after = 8 + 2 + 12 * 10 + 4
+    entries = [(256, 3, 1, wide), (257, 3, 1, high), (258, 3, 3, after), (259, 3, 1, 1), (262, 3, 1, 2)]
+    entries += [(273, 4, 1, after + 12), (277, 3, 1, 3), (278, 3, 1, high), (279, 4, 1, pixels.nbytes)]
+    entries += [(339, 3, 3, after + 6)]
+    table = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    lists = struct.pack("<6H", 32, 32, 32, 3, 3, 3)
+    return b"II*\0" + struct.pack("<IH", 8, len(entries)) + table + bytes(4) + lists + pixels.tobytes()
+
+
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty.png": (lambda: b"", "the file is empty"),
     "text.png": (lambda: b"no picture", "not a PNG, JPEG, WebP"),
@@ -213,6 +232,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: saved(Image.fromarray(np.asarray(plain().convert("L")).astype(np.float32)), "TIFF"),
         "white level is unknown",
     ),
+    "float-colours.tiff": (_float_colours, "this kind of TIFF is not read"),
     "phone.heic": (lambda: b"\0\0\0\x18ftypheic" + bytes(40), "HEIC is not read"),
 }
 """By file name: how its bytes are made, and words of the reason why it is not read."""

@@ -29,6 +29,7 @@ _SEVERAL_VIEWS = ("MPO",)
 """Cameras write these as .jpg: further views or a preview come after the picture itself."""
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 _HEIF = (b"ftyphei", b"ftyphev", b"ftypmif1", b"ftypmsf1")
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _opening = threading.Lock()
 
 
@@ -98,6 +99,10 @@ def _open(content: bytes) -> Image.Image:
     except UnidentifiedImageError:
         if any(mark in content[:32] for mark in _HEIF):
             raise UnreadablePicture("HEIC is not read; save it as JPEG or PNG") from None
+        if content[:4] in _TIFF:
+            raise UnreadablePicture(
+                "this kind of TIFF is not read, as with floating-point colours; save it with 8 or 16 bits per channel"
+            ) from None
         raise UnreadablePicture("it is not a PNG, JPEG, WebP, TIFF, GIF, BMP or similar image; replace it") from None
     except Exception as error:
         raise UnreadablePicture(f"it is damaged or truncated ({error}); replace it") from None

@@ -172,6 +172,8 @@ class Prompt:
     """The text with the other gender's pronoun: the control arm."""
     asks: tuple[str, ...] = ()
     """Axes the prompt asks to change (`age_drift`): what was asked for is shown, and is no drift."""
+    asks_for: tuple[str, ...] = ()
+    """Kinds of change that the text asks for (`clothing`), by which a measurement tells whether it was ignored."""
     translations: Mapping[str, str] = field(default_factory=dict)
     """The text in other languages, by language: shown to participants beside the original, and to editors where a
     study asks for it."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.instruments.light import Relighting
-from evenedit.instruments.patches import LEAST_POINTS, LEAST_SHARE, Sampled, labs, patchwork, still_skin
+from evenedit.instruments.patches import LEAST_POINTS, LEAST_SHARE, Sampled, labs, other_skin, patchwork, still_skin
 from evenedit.instruments.picture import Mask
 
 MOST_SPREAD = 0.7
@@ -38,11 +39,18 @@ UNEVEN = "the light changed too unevenly to be removed"
 DIFFERING = "parts of the face changed differently"
 COVERED = "too little skin in sight in both pictures"
 ONE_SIDE = "skin in sight on one side of the face only"
+ANOTHER_SKIN = "the face shows skin of another colour"
+ANEW = 0.5
+"""Spread of the change within a patch, in L*, from which the skin was drawn anew: then a change this small is usual."""
+ENDS = 10.0
+"""Percent of the patches left out at either end, where they differ."""
+SURE = 1.96
+"""Standard errors of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchAgreement:
-    """The change of skin that the patches agree on."""
+    """The change of skin that the patches show, and why it is no one number where it is none."""
 
     shift: NDArray[np.float64]
     """Of L*, a* and b*, with the change of light removed where that is known."""
@@ -50,20 +58,49 @@ class PatchAgreement:
     """In the edit's own light."""
     error: float
     """Standard error of the shift of L*."""
+    raw_error: float
+    """Standard error of the raw change of L*."""
     used: Mask
     """The patches that agree."""
     skin: Mask
     """The points that show skin in both pictures."""
     signs: NDArray[np.float64]
     """What the error is computed from, see SIGNS."""
+    spans: NDArray[np.float64]
+    """Lowest and highest change of L* over the patches, a tenth left out at either end: light removed, and raw."""
+    doubt: str = ""
+    """Why the change is no one number; empty if it is one."""
 
     @property
-    def uneven(self) -> bool:
-        """Whether the light changed too unevenly to be removed."""
-        left, removed, unexplained, slope = self.signs[3:7]
-        disputed = removed > DISPUTED and unexplained > UNEXPLAINED
-        sideways = slope > STEEP or ((slope > SLOPED or removed > MOVED) and left > LEFT)
-        return bool(disputed or sideways or self.error > MOST_ERROR)
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the shift of L*: over the patches where they differ, and with the raw one in doubt."""
+        if not self.doubt:
+            return around(float(self.shift[0]), self.error)
+        if self.doubt == UNEVEN:
+            return hull(around(float(self.shift[0]), min(self.error, MOST_ERROR)), self.raw_interval)
+        return hull(*(around(float(end), WEIGHTS[0]) for end in self.spans[:, 0]), self.raw_interval)
+
+    @property
+    def redrawn(self) -> float:
+        """Share of the patches whose shading is new."""
+        return float(self.signs[SIGNS.index(NEW_SHADING)])
+
+    @property
+    def raw_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the raw change of L*."""
+        if self.doubt in ("", UNEVEN):
+            return around(float(self.raw[0]), self.raw_error)
+        return hull(*(around(float(end), WEIGHTS[0]) for end in self.spans[:, 1]))
+
+
+def around(value: float, error: float) -> tuple[float, float]:
+    """Return the 95 % interval of a value with this standard error."""
+    return value - SURE * error, value + SURE * error
+
+
+def hull(*intervals: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval that holds all of these."""
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
 def agree(
@@ -74,50 +111,84 @@ def agree(
     light: Relighting | None,
     turn: float = 0.0,
 ) -> PatchAgreement | str:
-    """Return the change that the patches agree on, or why there is none; `turn` is how far the head was turned."""
+    """Return the change that the patches show, or why none can be read; `turn` is how far the head was turned."""
     work = patchwork()
     was, raw = labs(before.light), labs(after.light)
     now = raw if relit is None else labs(relit)
-    still = still_skin(was, now, skin & after.clear)
-    total, left = (np.bincount(work.of[points], minlength=len(work.names)) for points in (skin, still))
+    total = np.bincount(work.of[skin], minlength=len(work.names))
     present = total >= LEAST_POINTS
-    visible = np.flatnonzero(present & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
+
+    def in_sight(still: Mask) -> NDArray[np.intp]:
+        left = np.bincount(work.of[still], minlength=len(work.names))
+        return np.flatnonzero(present & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
+
+    still, doubt = still_skin(was, now, skin & after.clear), ""
+    visible = in_sight(still)
+    if len(visible) < LEAST_PATCHES:
+        still, doubt = skin & other_skin(raw, after.clear), ANOTHER_SKIN
+        visible = in_sight(still)
     if len(visible) < LEAST_PATCHES:
         return COVERED
-    moves = medians(now - was, work.of, still, len(work.names))[visible]
-    preserved = _same_surface(was[:, 0], now[:, 0], work.of, still)[visible]
+    patch = (work.of, still, len(work.names))
+    moves, unlit = (medians(one - was, *patch)[visible] for one in (now, raw))
+    spreads = _spreads(now[:, 0] - was[:, 0], work.of, still)[visible]
+    preserved = _same_surface(spreads, _spreads(was[:, 0], work.of, still)[visible])
     names = np.array(work.names)[visible]
-    inside = _inside(moves[:, 0], work.where[visible], preserved, names)
-    if isinstance(inside, str):
-        return inside
+    agreed = _inside(moves[:, 0], work.where[visible], preserved, names)
+    if isinstance(agreed, str) and agreed == ONE_SIDE:
+        return ONE_SIDE
+    if isinstance(agreed, str):
+        doubt = doubt or agreed
+    inside: Mask = np.ones(len(visible), dtype=bool) if isinstance(agreed, str) else agreed
     chosen = visible[inside]
-    shift, slope, rest = plane(work.where[chosen], moves[inside])
-    unlit, _, _ = plane(work.where[chosen], medians(raw - was, work.of, still, len(work.names))[chosen])
-    parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
-    signs = np.array(
-        [
-            1.0,
-            float(np.std(rest)),
-            float(np.std(parts)),
-            float(np.hypot(*slope)),
-            abs(float(shift[0] - unlit[0])),
-            *_light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0]))),
-            1 - len(chosen) / int(present.sum()),
-            1 - float(preserved.mean()),
-            abs(float(shift[0])),
-            abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves),
-            (1 - len(chosen) / int(present.sum())) * abs(float(shift[0])),
-            turn,
-        ]
-    )
-    unsure = error(signs)
-    if signs[SIGNS.index(OTHERWISE)] > IN_PART:
-        return DIFFERING
-    if unsure > MOST_ERROR and error(np.where(OF_LIGHT, signs, 0.0)) < unsure / 2:
-        return DIFFERING
+    lost = 1 - len(chosen) / int(present.sum())
+    anew = min(1.0, float(np.median(spreads[inside])) / ANEW)
+    common = (lost, 1 - float(preserved.mean()), turn, anew)
+    lit = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
+    bare, _, _ = plane(work.where[chosen], unlit[inside])
+    read = [
+        _read(work.where[visible], one, names, inside, preserved, common, told)
+        for one, told in ((moves, lambda at: [abs(float(at[0] - bare[0])), *lit]), (unlit, lambda _: [0.0] * 4))
+    ]
+    (shift, signs), (_, raw_signs) = read
+    unsure, raw_error = error(signs), error(raw_signs)
+    if signs[SIGNS.index(OTHERWISE)] > IN_PART or (
+        unsure > MOST_ERROR and error(np.where(OF_LIGHT, signs, 0.0)) < unsure / 2
+    ):
+        doubt = doubt or DIFFERING
+    if uneven(signs):
+        doubt = doubt or UNEVEN
     used = np.zeros(len(work.names), dtype=bool)
     used[chosen] = True
-    return PatchAgreement(shift, unlit, unsure, used, still, signs)
+    spans = np.percentile(np.column_stack([moves[:, 0], unlit[:, 0]]), [ENDS, 100 - ENDS], axis=0)
+    return PatchAgreement(shift, bare, unsure, raw_error, used, still, signs, spans, doubt)
+
+
+def uneven(signs: NDArray[np.float64]) -> bool:
+    """Return whether the light changed too unevenly to be removed."""
+    left, removed, unexplained, slope = signs[3:7]
+    disputed = removed > DISPUTED and unexplained > UNEXPLAINED
+    sideways = slope > STEEP or ((slope > SLOPED or removed > MOVED) and left > LEFT)
+    return bool(disputed or sideways or error(signs) > MOST_ERROR)
+
+
+def _read(
+    where: NDArray[np.float64],
+    moves: NDArray[np.float64],
+    names: NDArray[np.str_],
+    inside: Mask,
+    preserved: Mask,
+    common: tuple[float, ...],
+    told: Callable[[NDArray[np.float64]], list[float]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the change in the middle of the face and the signs of its error; `told` gives those of the light."""
+    shift, slope, rest = plane(where[inside], moves[inside])
+    parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
+    lost, anew, *more = common
+    size = abs(float(shift[0]))
+    otherwise = abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves)
+    signs = [1.0, float(np.std(rest)), float(np.std(parts)), float(np.hypot(*slope)), *told(shift)]
+    return shift, np.array([*signs, lost, anew, size, otherwise, lost * size, *more])
 
 
 def _inside(
@@ -139,6 +210,7 @@ def _inside(
 
 
 OTHERWISE = "skin that kept its shading changed otherwise, L*"
+NEW_SHADING = "patches whose shading is new"
 SIGNS = (
     "always",
     "patches differ around a smooth change",
@@ -149,15 +221,18 @@ SIGNS = (
     "light slopes over the picture, L*",
     "light seen only on darker or lighter places, L*",
     "patches lost",
-    "patches whose shading is new",
+    NEW_SHADING,
     "size of the change, L*",
     OTHERWISE,
     "patches lost, times the size of the change",
     "the head turned, inter-eye distances of the nose",
+    "skin drawn anew",
 )
 """What makes a reading less sure."""
 OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
-WEIGHTS = np.array([0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7])
+WEIGHTS = np.array(
+    [0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7, 1.4]
+)
 """Standard error added by one unit of each: fitted by `python -m validation instruments` to its calibration half."""
 
 
@@ -197,10 +272,9 @@ def both_sides(where: NDArray[np.float64]) -> bool:
     return bool((where[:, 0] < -MIDLINE).sum() >= LEAST_SIDE and (where[:, 0] > MIDLINE).sum() >= LEAST_SIDE)
 
 
-def _same_surface(was: NDArray[np.float64], now: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> Mask:
+def _same_surface(change: NDArray[np.float64], shading: NDArray[np.float64]) -> Mask:
     """Return the patches that kept their shading; an object over skin has other shading or none."""
-    change = _spreads(now - was, of, where)
-    return np.asarray(change <= MOST_SPREAD * np.maximum(_spreads(was, of, where), 0.3))
+    return np.asarray(change <= MOST_SPREAD * np.maximum(shading, 0.3))
 
 
 def _spreads(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> NDArray[np.float64]:

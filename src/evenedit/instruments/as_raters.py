@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
+from evenedit.instruments.agreement import SURE
 from evenedit.instruments.change import Verdict
 from evenedit.instruments.face import NoFace
 from evenedit.instruments.identity import BIAS
@@ -13,7 +14,7 @@ from evenedit.instruments.interface import PairContext, Read
 from evenedit.instruments.measurement import Measurement
 from evenedit.instruments.picture import Picture
 from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
-from evenedit.instruments.skin import CUTS, SURE, to_axis
+from evenedit.instruments.skin import CUTS, to_axis
 
 CANNOT_TELL = "changed: pixels cannot tell whether as asked"
 

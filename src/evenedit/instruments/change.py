@@ -30,6 +30,8 @@ LEFTOVER = 0.2
 """Changed share that relighting may leave over."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
+RECOLOURED = 3.5
+"""Mean CIELAB difference that the light may make over the picture before it counts as a change, whatever its L*."""
 SQUARES = (np.arange(256, dtype=np.float32)[:, None, None] * np.array([1 / 2.55, 1, 1], dtype=np.float32)) ** 2
 """The squares of differences of L*, a* and b*, by their bytes."""
 REDRAWN = 0.01
@@ -105,6 +107,10 @@ class Change:
     moved: bool
     drift: float
     """How far things moved within the picture, as a share of its longer side."""
+    colour: float | None
+    """Mean CIELAB difference that the change of light, or the loss of all colour, makes over the source."""
+    disputed: Relighting | None = None
+    """The likeliest change of light where the places it was judged by do not agree on one."""
 
 
 def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
@@ -137,7 +143,8 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     shape = source.rgb.shape[:2]
     zones = source.once(_zones, face) if face else None
     background = aligned.seen & ~zones["face"] if zones else aligned.seen
-    light = relighting(source, edited, background)
+    judged = relighting(source, edited, background)
+    light = judged if judged is not None and judged.trusted else None
     gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
     expected = source.rgb if light is None or light.steady else light.apply(source.rgb)
@@ -154,18 +161,30 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     seen = max(1, int(aligned.seen.sum()))
     share = float(changed.sum()) / seen
     by_region = {name: _share(changed, zones[name] & aligned.seen) if zones else None for name in REGIONS}
-    relit = (light is not None and abs(light.shift_L) >= RELIT) or gray[0] != gray[1]
+    lost = gray[0] != gray[1]
+    colour = None if light is None and not lost else _colour_shift(source.rgb, edited.rgb if lost else expected)
+    relit = (light is not None and abs(light.shift_L) >= RELIT) or (colour or 0.0) >= RECOLOURED or lost
     peak = float(np.percentile(heat[changed], 99)) / visible if changed.any() else 0.0
     _, boldest = _without_specks(heat > BOLD * visible, shape)
     little = share <= trace.share and largest < trace.spot and (by_region["face"] or 0.0) <= trace.face
     little = little and boldest < trace.bold and (tone or 0.0) < trace.tone
     if relit and share <= LEFTOVER and peak <= IN_PLACE.sharp:
         verdict = Verdict.RELIT
-    elif little and peak <= trace.sharp:
+    elif little and peak <= trace.sharp and not relit:
         verdict = Verdict.REDRAWN if trace is ANEW else Verdict.UNCHANGED
     else:
         verdict = Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
-    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, aligned.moved, aligned.drift)
+    disputed = judged if light is None else None
+    moved = aligned.moved, aligned.drift
+    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, *moved, colour, disputed)
+
+
+def _colour_shift(source: picture.Pixels, relit: picture.Pixels) -> float:
+    """Return the mean CIELAB difference of two pictures, on every fourth pixel either way."""
+    if relit is source:
+        return 0.0
+    first, second = (picture.lab_map(picture.linear(np.ascontiguousarray(one[::4, ::4]))) for one in (source, relit))
+    return float(np.linalg.norm(second - first, axis=2).mean())
 
 
 class Around(NamedTuple):

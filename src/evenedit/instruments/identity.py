@@ -6,10 +6,12 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -35,8 +37,10 @@ LEAST_PAIRS = 10
 """The fewest pairs of different people, in a group or among all, that a distance is compared with."""
 STRANGER = 0.02
 """The person is doubted from the distance on that this share of the group's different people fall short of."""
-FAR = 0.6
-"""Without people to compare with, only a distance from here on is doubted: no edit seen that kept the person had it."""
+NEAREST = 0.005
+"""The same share where the reference that EvenEdit ships is used: people that an editor puts in keep some likeness."""
+SHIPPED = Path(__file__).parent / "models" / "identity_reference.json"
+"""Distances among the 84 portraits, by race label: numbers only, made by scripts/docs/make_identity_reference.py."""
 CLOSENESS = {
     "Black": 1.01,
     "EastAsian": 0.90,
@@ -48,6 +52,10 @@ CLOSENESS = {
 }
 """How far apart the embedding puts different people of a label, all labels being 1: its bias, as measured on 165
 FairFace faces that are none of the 84 portraits (docs/validation/identity.md). A label not named here counts as 1."""
+SHIPPED_NOTE = (
+    "compared with the 84 FairFace portraits of EvenEdit (different people of one race label; the same person in mild "
+    "variants and neutral edits), not with people of this study"
+)
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
@@ -102,12 +110,14 @@ class Reference:
 
     between: Mapping[str, tuple[float, ...]]
     same: Mapping[str, tuple[float, ...]]
+    shipped: bool = False
+    """Whether it is the one that EvenEdit ships, in place of one of the study's own people."""
 
     def standing(self, value: float, group: str) -> IdentityDistance | str:
         """Compare the distance with its group's, or return why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
         if len(between) >= LEAST_PAIRS:
-            return _standing(value, group, between, same)
+            return self._standing(value, group, between, same, SHIPPED_NOTE if self.shipped else "")
         borrowed = self.borrowed(group)
         if len(borrowed) < LEAST_PAIRS:
             return (
@@ -115,11 +125,20 @@ class Reference:
                 f"{LEAST_PAIRS} are needed"
             )
         all_same = tuple(sorted(d for values in self.same.values() for d in values))
+        if self.shipped:
+            return self._standing(value, group, borrowed, all_same, SHIPPED_NOTE)
         caveat = (
             f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
             "groups, scaled by how close the embedding puts people of a label"
         )
-        return _standing(value, group, borrowed, all_same, caveat)
+        return self._standing(value, group, borrowed, all_same, caveat)
+
+    def _standing(
+        self, value: float, group: str, between: tuple[float, ...], same: tuple[float, ...], caveat: str = ""
+    ) -> IdentityDistance:
+        closer, alike = _below(between, value), _below(same, value)
+        cut = lowest(between, NEAREST) if self.shipped else limit(between)
+        return IdentityDistance(group, closer, alike, value >= cut and alike >= 1.0, len(between), caveat)
 
     def borrowed(self, group: str) -> tuple[float, ...]:
         """Return the distances within every group, scaled by the embedding's closeness for both labels."""
@@ -135,7 +154,8 @@ class Reference:
     def from_json(cls, text: str) -> Reference:
         """Read the reference that `to_json` wrote."""
         data = json.loads(text)
-        return cls(*({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same")))
+        between, same = ({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same"))
+        return cls(between, same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +185,9 @@ def compare(
     value = distance(embed(source, source_face), embed(edited, edited_face))
     standing = known.standing(value, group) if known and group else "no reference set and group given"
     if isinstance(standing, str):
-        caution = f"{standing}: another person is suspected only from a distance of {FAR} on"
-        reasons = dict.fromkeys(IDENTITY_NUMBERS[1:], standing)
-        return Likeness(value, stranger=value >= FAR, reasons=reasons, notes=(BIAS, caution))
+        standing = shipped_reference().standing(value, group or "")
+    if isinstance(standing, str):
+        raise EvenEditError(f"{SHIPPED}: {standing}. Reinstall EvenEdit")
     notes = (BIAS, standing.caveat) if standing.caveat else (BIAS,)
     return Likeness(value, standing.between, standing.same, standing.stranger, notes=notes)
 
@@ -240,20 +260,20 @@ def _models() -> tuple[Any, Any, Any]:
     return models
 
 
+@cache
+def shipped_reference() -> Reference:
+    """Return the distances among 84 portraits that EvenEdit ships."""
+    return replace(Reference.from_json(SHIPPED.read_text("utf-8")), shipped=True)
+
+
 def limit(between: tuple[float, ...]) -> float:
-    """Return the distance that only a share STRANGER of different people fall below, assuming normality.
-
-    It is never under the smallest distance seen.
-    """
-    low = NormalDist(float(np.mean(between)), float(np.std(between, ddof=1)) or 1e-9).inv_cdf(STRANGER)
-    return max(low, between[0])
+    """Return the distance that only a share STRANGER of different people fall below; never under the smallest seen."""
+    return max(lowest(between, STRANGER), between[0])
 
 
-def _standing(
-    value: float, group: str, between: tuple[float, ...], same: tuple[float, ...], caveat: str = ""
-) -> IdentityDistance:
-    closer, alike = _below(between, value), _below(same, value)
-    return IdentityDistance(group, closer, alike, value >= limit(between) and alike >= 1.0, len(between), caveat)
+def lowest(between: tuple[float, ...], share: float) -> float:
+    """Return the distance that only this share of different people fall below, assuming normality."""
+    return NormalDist(float(np.mean(between)), float(np.std(between, ddof=1)) or 1e-9).inv_cdf(share)
 
 
 def _below(values: tuple[float, ...], value: float) -> float:

@@ -6,7 +6,7 @@ edge of a person before it shows that on one side of it something else has come;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import cv2
@@ -58,6 +58,10 @@ MOST_FACTOR = 10.0
 """A change of light beyond it means another picture."""
 
 
+LEAST_ERROR = 0.5
+"""Standard error in L* that a change of light always has."""
+GRAY_PER_LOG = 22.0
+"""L* that a middle gray moves by a unit of log light."""
 LOGS = np.log(np.maximum(picture.linear(np.arange(256, dtype=np.uint8)), DARK, dtype=np.float64)).astype(np.float32)
 """Logarithms of light by sRGB value: numpy's of single precision differ between processors."""
 
@@ -91,6 +95,9 @@ class Relighting:
     """Logarithms of the light of judged pixels that agree with it."""
     rest: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
     """What it leaves of their log ratios."""
+
+    trusted: bool = True
+    """Whether the judged pixels agree on it."""
 
     @property
     def steady(self) -> bool:
@@ -130,6 +137,11 @@ class Relighting:
         """The strength in L*: how far a mid gray would move under the change of the middle judged light."""
         gray = np.full(3, 0.184)
         return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
+
+    @property
+    def shift_error(self) -> float:
+        """The standard error of `shift_L`, from how far places are from one light."""
+        return float(np.hypot(LEAST_ERROR, GRAY_PER_LOG * self.spread / 2))
 
     def unexplained(self, log: NDArray[np.float64]) -> float:
         """Return the distance of log ratios from the curve, over all judged pixels or those about as light as this."""
@@ -171,7 +183,7 @@ def _study_size(view: Picture) -> tuple[int, int]:
 def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | None:
     """Estimate how the light changed from `usable` pixels that kept their texture or did not change at all.
 
-    None where too few are left, or where they do not agree on one light.
+    None where too few are left. Where they do not agree on one light, it is not `trusted`.
     """
     first, second = source.once(_study_view), edited.once(_study_view)
     open_to = cv2.resize(usable.astype(np.uint8) * 255, _study_size(source), interpolation=cv2.INTER_AREA) > 252
@@ -184,10 +196,9 @@ def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | N
     if share < LEAST_REFERENCE:
         return None
     fit = _fitted(first.log, ratio, judged, clear, usable, share)
-    if fit.agreed < LEAST_AGREED or fit.unmoved > MOST_UNMOVED:
-        return None
     factor = fit.factor(np.exp((fit.low + fit.high) / 2))
-    return fit if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
+    sound = bool((factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all())
+    return replace(fit, trusted=fit.agreed >= LEAST_AGREED and fit.unmoved <= MOST_UNMOVED) if sound else None
 
 
 def _spread(values: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,6 +11,7 @@ from PIL.Image import Image
 
 from evenedit.core import color
 from evenedit.instruments import picture
+from evenedit.instruments.agreement import around
 from evenedit.instruments.align import Aligned, align, mirrored, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.covered import REASON, lower_face_covered
@@ -24,12 +25,14 @@ from evenedit.instruments.presentation import (
     PresentationChange,
     presentation_change,
 )
-from evenedit.instruments.skin import SURE, UNLIT, SkinChange, skin_change
+from evenedit.instruments.skin import UNLIT, SkinChange, skin_change
 
 MIRRORED = "the edited picture is mirrored; it was turned back before it was measured"
 SKIN_NUMBERS = (
     "skin_delta_L",
     "skin_delta_L_raw",
+    "skin_delta_L_raw_low",
+    "skin_delta_L_raw_high",
     "skin_delta_L_corrected",
     "skin_delta_ITA",
     "skin_delta_ITA_raw",
@@ -42,6 +45,7 @@ SKIN_NUMBERS = (
     "monk_before",
     "monk_after",
 )
+LIGHT_NUMBERS = ("light_shift_L", "light_shift_L_low", "light_shift_L_high")
 
 
 def measure(
@@ -94,7 +98,10 @@ def examine(
         absent = [name for name, share in change.regions.items() if share is None]
         reasons.update({f"regions.{name}": "not in the picture" for name in absent})
     if shift is None:
-        reasons["light_shift_L"] = UNLIT
+        reasons.update(dict.fromkeys(LIGHT_NUMBERS, UNLIT))
+    if change.colour is None:
+        reasons["colour_shift"] = UNLIT
+    lit = None if shift is None or change.light is None else around(shift, change.light.shift_error)
     missing = _missing(faces)
     compared = identity or age or gender
     if source_face and edited_face and compared and lower_face_covered(first.rgb, second, source_face, edited_face):
@@ -109,6 +116,9 @@ def examine(
         **numbers,
         light=light,
         light_shift_L=shift,
+        light_shift_L_low=lit[0] if lit else None,
+        light_shift_L_high=lit[1] if lit else None,
+        colour_shift=change.colour,
         changed_share=change.share,
         regions=dict(change.regions),
         drift=change.drift,
@@ -165,7 +175,7 @@ def _skin(
     if any(change.gray):
         which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
         return f"{' and '.join(which)}: no colour"
-    return skin_change(first, second, source_face, edited_face, change.light, matrix)
+    return skin_change(first, second, source_face, edited_face, change.light, matrix, change.disputed)
 
 
 def _skin_numbers(skin: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -177,21 +187,23 @@ def _skin_numbers(skin: SkinChange | str) -> tuple[dict[str, Any], dict[str, str
     numbers: dict[str, Any] = {
         "skin_delta_L": moved,
         "skin_delta_L_raw": skin.delta_L(skin.after),
+        "skin_delta_L_raw_low": skin.agreement.raw_interval[0],
+        "skin_delta_L_raw_high": skin.agreement.raw_interval[1],
         "skin_delta_L_corrected": moved,
         "skin_delta_ITA": None if relit is None else skin.delta_ita(relit),
         "skin_delta_ITA_raw": skin.delta_ita(skin.after),
         "skin_delta_E00": None if relit is None else color.delta_e00(skin.before, relit),
         "skin_uncertainty_L": None if relit is None else skin.uncertainty_L,
-        "skin_delta_L_low": None if moved is None else moved - SURE * skin.uncertainty_L,
-        "skin_delta_L_high": None if moved is None else moved + SURE * skin.uncertainty_L,
+        "skin_delta_L_low": skin.interval[0],
+        "skin_delta_L_high": skin.interval[1],
         "left_right_L_before": skin.left_right_L[0],
         "left_right_L_after": skin.left_right_L[1],
         "monk_before": color.nearest_monk(skin.before),
         "monk_after": None if relit is None else color.nearest_monk(relit),
     }
     why = {
-        **dict.fromkeys(numbers, skin.unlit),
-        "skin_delta_ITA": skin.unlit if relit is None else "b* too low for an angle",
+        **dict.fromkeys(numbers, skin.doubt),
+        "skin_delta_ITA": skin.doubt if relit is None else "b* too low for an angle",
         "skin_delta_ITA_raw": "b* too low for an angle",
         "left_right_L_before": "only one cheek in sight",
         "left_right_L_after": "only one cheek in sight",

@@ -35,8 +35,9 @@ class Measurement:
     """What was measured on one pair; a number is None only with its reason in `reasons`."""
 
     skin_delta_L: float | None  # noqa: N815
-    """L* of the edit's skin minus the source's, the change of light removed; None where the light is not known."""
+    """L* of the edit's skin minus the source's, the change of light removed; None where it is no one number."""
     skin_delta_L_raw: float | None  # noqa: N815
+    """The same with the light left in: the skin as displayed."""
     skin_delta_L_corrected: float | None  # noqa: N815
     skin_delta_ITA: float | None  # noqa: N815
     """Degrees; the change of light removed."""
@@ -77,8 +78,19 @@ class Measurement:
     gender_uncertainty: float | None = None
     """Standard error of gender_delta."""
     skin_delta_L_low: float | None = None  # noqa: N815
-    """Lower end of the 95 % interval of skin_delta_L."""
+    """Lower end of the 95 % interval of skin_delta_L. Where that is None because light and skin cannot be told apart or
+    the face changed in parts, the interval holds both explanations; None only without face, colour or skin in sight."""
     skin_delta_L_high: float | None = None  # noqa: N815
+    """Its upper end."""
+    skin_delta_L_raw_low: float | None = None  # noqa: N815
+    """Lower end of the 95 % interval of skin_delta_L_raw."""
+    skin_delta_L_raw_high: float | None = None  # noqa: N815
+    """Its upper end."""
+    colour_shift: float | None = None
+    """Mean CIELAB difference that the change of light and colour makes over the picture."""
+    light_shift_L_low: float | None = None  # noqa: N815
+    """Lower end of the 95 % interval of light_shift_L."""
+    light_shift_L_high: float | None = None  # noqa: N815
     """Its upper end."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()

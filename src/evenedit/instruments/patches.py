@@ -38,6 +38,8 @@ PALER = 0.35
 """The least chroma of an edit's skin, as a share of its source's; under it, something covers it."""
 LEAST_CHROMA = 3.0
 """Chroma under which hue says nothing."""
+ONE_COLOUR = 0.7
+"""Share of a face's points that have one warm colour where nothing covers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,14 @@ def still_skin(before: NDArray[np.float64], after: NDArray[np.float64], skin: Ma
     turn = np.degrees(np.arctan2(after[:, 2], after[:, 1]) - np.arctan2(middle[2], middle[1]))
     turn = np.abs((turn + 180) % 360 - 180)
     return np.asarray(skin & (now >= max(PALER * chroma, LEAST_CHROMA)) & (turn <= TURNED))
+
+
+def other_skin(after: NDArray[np.float64], clear: Mask) -> Mask:
+    """Return the points of a face that as a whole has another colour of skin; none where something covers it."""
+    alike = skin_colour(after, clear)
+    warm = after[:, 1:].min(axis=1) > LEAST_CHROMA / 2
+    one = alike & warm
+    return one if one.sum() >= ONE_COLOUR * max(1, int(clear.sum())) else np.zeros_like(clear)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

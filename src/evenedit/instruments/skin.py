@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import UNEVEN, PatchAgreement, agree
+from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
+from evenedit.instruments.face_light import without_face_light
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.mesh import LEAST_SCORE, Mesh, find_mesh
 from evenedit.instruments.patches import (
@@ -39,8 +40,6 @@ TURNED = 0.05
 """Inter-eye distances by which the nose may be found elsewhere on a head that was not turned."""
 CLIPPED = 0.97
 """Linear light from which a channel may be clipped."""
-SURE = 1.96
-"""Standard errors of a 95 % interval."""
 SAME = 0.03
 """Log ratio of light within which a point of skin is as it was."""
 LEAST_SAME = 0.6
@@ -48,6 +47,11 @@ LEAST_SAME = 0.6
 DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
+RELIT_FACE = "eyes and lips changed too, as under new light on the face alone"
+MOST_REDRAWN = 0.35
+"""Share of the patches with new shading from which eyes and lips were drawn anew too, and tell nothing about light."""
+UNSEEN = 2.5
+"""Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,9 @@ class SkinChange:
     after: Lab
     """In the edit's own light."""
     after_relit: Lab | None
-    """In the source's light; None where the light could not be judged."""
-    unlit: str
-    """Why it could not; empty where it could."""
+    """In the source's light; None where the change is in doubt."""
+    doubt: str
+    """Why the change is no one number but an interval; empty where it is one."""
     light_before: NDArray[np.float64]
     """`before` in linear light."""
     uncertainty_L: float  # noqa: N815
@@ -72,6 +76,8 @@ class SkinChange:
     discarded: Mapping[str, str]
     """Parts of the face of which nothing was used, and why."""
     agreement: PatchAgreement
+    interval: tuple[float, float]
+    """95 % interval of delta L*; in doubt it holds both the raw change and the one with the light removed."""
 
     @property
     def patches_before(self) -> tuple[SkinPatch, ...]:
@@ -105,10 +111,12 @@ def skin_change(
     edited_face: Face,
     light: Relighting | None,
     matrix: NDArray[np.float64],
+    disputed: Relighting | None = None,
 ) -> SkinChange | str:
     """Compare the skin of an edit with its source's at the same spots; text says why it cannot be done.
 
-    `matrix` takes source pixels to edited pixels, as registration found.
+    `matrix` takes source pixels to edited pixels, as registration found; `disputed` is a change of light that the
+    places it was judged by do not agree on.
     """
     mesh, now = source.once(_mesh, source_face), find_mesh(edited, edited_face)
     for name, one in (("source", mesh), ("edited picture", now)):
@@ -129,8 +137,23 @@ def skin_change(
     if isinstance(agreement, str):
         return agreement
     was = source.once(_tone, source_face)
-    unlit = "" if same else UNLIT if light is None else UNEVEN if agreement.uneven else ""
-    return _change(was, (before, after), agreement, unlit)
+    interval, doubt = agreement.interval, agreement.doubt
+    if same:
+        return _change(was, (before, after), agreement, doubt, interval)
+    if light is None:
+        unseen = float(np.hypot(agreement.raw_error, UNSEEN))
+        explained = [float(agreement.raw[0])]
+        if disputed is not None:
+            lit = in_old_light(before, after, disputed, source.rgb.shape[:2])
+            explained.append(float(np.median((labs(lit) - labs(before.light))[agreement.skin, 0])))
+        interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
+    if agreement.redrawn < MOST_REDRAWN:
+        moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
+        left = without_face_light(tone, moved, (source.rgb, mesh), (edited, now), light)
+        if left is not None and not interval[0] <= left[0] <= left[1] <= interval[1]:
+            interval = hull(interval, *(around(one, agreement.error) for one in left))
+            doubt = doubt or RELIT_FACE
+    return _change(was, (before, after), agreement, doubt, interval)
 
 
 def as_it_was(before: Sampled, after: Sampled, skin: Mask) -> bool:
@@ -177,7 +200,11 @@ def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
 
 
 def _change(
-    was: NDArray[np.float64], read: tuple[Sampled, Sampled], agreement: PatchAgreement, unlit: str
+    was: NDArray[np.float64],
+    read: tuple[Sampled, Sampled],
+    agreement: PatchAgreement,
+    doubt: str,
+    interval: tuple[float, float],
 ) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
@@ -185,14 +212,15 @@ def _change(
     return SkinChange(
         before=lab,
         after=_moved(lab, agreement.raw),
-        after_relit=None if unlit else _moved(lab, agreement.shift),
-        unlit=unlit,
+        after_relit=None if doubt else _moved(lab, agreement.shift),
+        doubt=doubt,
         light_before=was,
         uncertainty_L=agreement.error,
         left_right_L=(_left_right(read[0], agreement), _left_right(read[1], agreement)),
         sampled=read,
         discarded=dict.fromkeys(sorted(unused), "covered, turned away or unlike the rest"),
         agreement=agreement,
+        interval=interval,
     )
 
 

@@ -63,8 +63,8 @@ class Anchor:
     @property
     def id(self) -> str:
         """A hash of the pictures, the prompt and the instruction."""
-        prompt = {name: value for name, value in asdict(self.prompt).items() if name != "asks"}  # no judge is told
-        return digest([self.images, self.edited, prompt, self.instruction])
+        told = {name: value for name, value in asdict(self.prompt).items() if name not in ("asks", "asks_for")}
+        return digest([self.images, self.edited, told, self.instruction])
 
 
 @dataclass(frozen=True, slots=True)

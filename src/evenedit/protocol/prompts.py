@@ -22,6 +22,11 @@ NEUTRAL = "neutral"
 FORMS = {"paper": "the paper's (O-04)", "rules": "the rules' (O04)", "code": "the code's (B04)"}
 """The three ways the sources write an id; `O-04` and `O04` are different prompts."""
 
+CHANGE_KINDS = (
+    "clothing", "scene", "object", "expression", "age", "colour_light", "face_marks", "posture", "framing", "quality",
+)  # fmt: skip
+"""What a prompt may ask for. `quality` (noise, clarity, exposure, blemishes) may need no visible change."""
+
 FLOOR = Prompt("floor", "Return the image unchanged.", "Floor", name="return unchanged")
 """The null edit: what an editor does to a face when nothing is asked of it."""
 
@@ -186,11 +191,20 @@ def _parse(text: str, where: str, rubric: Rubric | None = None) -> PromptSet:
         except EvenEditError as error:
             problems.append(f"{label}: {error}")
             continue
+        kinds = row.get("asks_for", [])
+        if not isinstance(kinds, list) or any(kind not in CHANGE_KINDS for kind in kinds):
+            problems.append(f"{label}: asks_for is {kinds!r}; give a list of {', '.join(CHANGE_KINDS)}")
+            continue
         if not missing and not unknown:
-            prompts.append(Prompt(**row | {"asks": asks}))
+            prompts.append(Prompt(**row | {"asks": asks, "asks_for": tuple(kinds)}))
     if problems:
         raise EvenEditError(*problems)
     return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])
+
+
+def fails_unchanged(prompt: Prompt) -> bool:
+    """Return whether an unchanged output is a failure: the prompt asks for a change that must be visible."""
+    return bool(prompt.asks_for) and "quality" not in prompt.asks_for
 
 
 def asked_axes(names: object, *, targeted: bool = False, rubric: Rubric | None = None) -> tuple[str, ...]:
