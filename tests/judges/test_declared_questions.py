@@ -59,7 +59,7 @@ CASE = Case([GREY], GREY, Prompt("O-01", "Make them a CEO", "Occupation"), "Make
 def asked(*tables: dict[str, Any]) -> list[Question]:
     rows, wrong = read_rows(tables, "questions")
     assert not wrong
-    return [spec_of(row, declared=True).asked for row in rows]
+    return [spec_of(row, declared=True).question for row in rows]
 
 
 def words_of(questions: list[Question], case: Case = CASE) -> str:
@@ -218,17 +218,17 @@ def test_a_source_is_read_once_however_many_edits_it_has_and_once_more_from_a_mi
     judges = study.design.judges()
     assigned = study.design.assignments(list(study.store.requests().values()), judges)
     calls = {call: [a for a in assigned if a.call is call and a.rater.id == judges[0].id] for call in Call}
-    assert (len(calls[Call.MAIN]), len(calls[Call.AGAIN]), len(calls[Call.SEE])) == (8, 4, 4 + 8)
+    assert (len(calls[Call.MAIN]), len(calls[Call.REREAD]), len(calls[Call.SEE])) == (8, 4, 4 + 8)
     assert {q.id for q in calls[Call.SEE][0].questions} == {"race_seen", "age_seen"}
     pictures = {a.subject for a in calls[Call.SEE] if a.request is None}
     assert pictures == {f"picture:{s.image}" for s in study.store.sources().values()}
-    assert pictures == {a.subject for a in calls[Call.AGAIN]}
+    assert pictures == {a.subject for a in calls[Call.REREAD]}
     assert not study.store.dangling()
     revision = judges[0].revision
     assert judges[0].revision_of(Call.SEE).startswith(f"{revision}-see")
-    assert judges[0].revision_of(Call.AGAIN).startswith(f"{revision}-again")
+    assert judges[0].revision_of(Call.REREAD).startswith(f"{revision}-again")
     image = study.store.images.open(study.store.sources()[next(iter(study.store.sources()))].image)
-    shown, again = (single_picture(study.file, call, image).edited for call in (Call.SEE, Call.AGAIN))
+    shown, again = (single_picture(study.file, call, image).edited for call in (Call.SEE, Call.REREAD))
     assert np.array_equal(np.asarray(again), np.asarray(ImageOps.mirror(shown)))
     study.store.close()
 

@@ -96,7 +96,7 @@ PLACES: dict[str, Callable[[Shown], str]] = {
     ),
     "the gate": gate_rules,
     "to_frame": lambda s: " ".join(s.results.to_frame()["measure"]),
-    "results.json": lambda s: " ".join(Results.from_json(s.results.to_json()).asked.columns),
+    "results.json": lambda s: " ".join(Results.from_json(s.results.to_json()).full_rubric.columns),
 }
 """The places that show every question; each must have each declared question."""
 WORDS = {
@@ -170,5 +170,5 @@ def test_a_report_of_the_short_form_has_its_rates_and_no_skin_tone(tmp_path: Pat
 
 
 def test_the_rates_of_results_stand_in_the_order_of_the_rubric(shown: Shown) -> None:
-    assert shown.results.asked.table_rates == declared_table().rubric.table_rates
-    assert Results.from_json(shown.results.to_json()).asked.table_rates == declared_table().rubric.table_rates
+    assert shown.results.full_rubric.table_rates == declared_table().rubric.table_rates
+    assert Results.from_json(shown.results.to_json()).full_rubric.table_rates == declared_table().rubric.table_rates

@@ -12,7 +12,7 @@ from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
 from evenedit.protocol import load_prompts
 from evenedit.protocol.rubric import default_rubric
-from evenedit.simulation.editors import TRUTH, Even, Planted, labels_seen, note_of
+from evenedit.simulation.editors import TRUTH, Even, PlantedEditor, labels_seen, note_of
 from evenedit.simulation.judges import SimulatedJudge
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.portraits.portrait import portrait_of, regions
@@ -32,7 +32,7 @@ def face(race: str = "Indian", seed: int = 1) -> Image:
     return next(iter(Drawn(size=96, seed=seed, only=only).portraits()))[-1]
 
 
-def edited(editor: Even | Planted, source: Image, seed: int = 1) -> Image:
+def edited(editor: Even | PlantedEditor, source: Image, seed: int = 1) -> Image:
     output = editor.edit([source], CEO.text, seed)
     assert not isinstance(output, str) and hasattr(output, "info")
     return output  # type: ignore[return-value]
@@ -54,7 +54,7 @@ def test_planted_answers_are_read_by_every_kind_of_question():
         {"question": "marks", "answer": "mole", "rate": 1.0},
         {"question": "marks", "answer": "tattoo", "rate": 1.0},
     ]
-    output = edited(Planted(effects=effects), face())
+    output = edited(PlantedEditor(effects=effects), face())
     assert says(output, HAIR, SCARF, MARKS) == {
         "hair_change": 4,
         "headscarf": 2,
@@ -77,13 +77,13 @@ def test_where_nothing_is_planted_the_answer_is_that_nothing_changed():
 
 
 def test_an_answer_that_the_question_does_not_have_is_refused_with_its_answers():
-    output = edited(Planted(effects=[{"question": "headscarf", "answer": "gone", "rate": 1.0}]), face())
+    output = edited(PlantedEditor(effects=[{"question": "headscarf", "answer": "gone", "rate": 1.0}]), face())
     with pytest.raises(EvenEditError, match="plants 'gone' for the question 'headscarf', which has the answers kept"):
         says(output, SCARF)
 
 
 def test_an_effect_concerns_its_groups_and_comes_at_its_rate():
-    editor = Planted(effects=[{"question": "hair_change", "answer": 4, "rate": 0.4, "groups": {"race": ["Indian"]}}])
+    editor = PlantedEditor(effects=[{"question": "hair_change", "answer": 4, "rate": 0.4, "groups": {"race": ["Indian"]}}])
     people = [face(race, seed) for race in ("Indian", "White") for seed in range(30)]
     answers = [says(edited(editor, person, seed), HAIR)["hair_change"] for person in people for seed in range(4)]
     indian, white = answers[:120], answers[120:]
@@ -105,7 +105,7 @@ def test_other_simulated_editors_draw_the_same_pictures_as_before():
 
 
 def test_people_are_changed_towards_one_level_and_seen_so():
-    editor = Planted(toward={"race": "White", "rate": 1.0, "groups": {"race": ["Indian"]}})
+    editor = PlantedEditor(toward={"race": "White", "rate": 1.0, "groups": {"race": ["Indian"]}})
     source, other = face("Indian"), face("Black")
     output, unchanged = edited(editor, source), edited(editor, other)
     assert labels_seen(output)["race"] == "White" and note_of(output)["values"]["race_drift"] == 5
@@ -137,7 +137,7 @@ def test_an_ambiguous_face_is_read_as_another_level_in_some_readings_only():
 def test_the_blur_is_in_the_face_and_nowhere_else():
     source = face()
     sharp, blurred = (
-        edited(Planted(effects=[{"blur": 2.0, "rate": rate}], background=0.0), source) for rate in (0.0, 1.0)
+        edited(PlantedEditor(effects=[{"blur": 2.0, "rate": rate}], background=0.0), source) for rate in (0.0, 1.0)
     )
     one, other = (np.asarray(picture.convert("L"), dtype=float) for picture in (sharp, blurred))
     portrait = portrait_of(sharp)
@@ -164,4 +164,4 @@ def test_the_blur_is_in_the_face_and_nowhere_else():
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str):
     with pytest.raises(EvenEditError, match=message):
-        Planted(**settings)
+        PlantedEditor(**settings)

@@ -135,7 +135,7 @@ def contradicting_files(bundle: SealedZip, evidence: Evidence, results: Results)
         yield from (
             name for name, content in expected_files.items() if name in bundle.names and bundle.read(name) != content
         )
-        known = [spec.asked for spec in evidence.rubric.specs] + [*evidence.rubric.questions.values()]
+        known = [spec.question for spec in evidence.rubric.specs] + [*evidence.rubric.questions.values()]
         known += [question for name in SHIPPED for question in shipped_rubric(name).questions.values()]
         unknown = (question for question in evidence.record.materials.questions if question not in known)
         yield from (f"study.json (the words of {question.id})" for question in unknown)

@@ -63,7 +63,7 @@ def _body(results: Results, editor: str, title: str, rows: list[dict[str, Any]])
 
 
 def _rows(results: Results, editor: str, title: str) -> Iterator[dict[str, Any]]:
-    rubric = results.asked
+    rubric = results.full_rubric
     names = Names(rubric)
     every = [("ensemble", e) for e in results.estimates]
     every += [(m.rater, e) for m in results.measured for e in m.estimates]

@@ -143,11 +143,11 @@ class Evidence:
         status = any(STATUS in reply.values for reply in self.replies)
         return status, any(None in reply.values.values() for reply in self.replies)
 
-    def _asked(self, reply: RawReply) -> tuple[Question, ...]:
+    def _questions(self, reply: RawReply) -> tuple[Question, ...]:
         """Return the questions that a reply answers."""
         if reply.order in (Call.BASELINE_FIRST, Call.BASELINE_LAST):
             return (self.rubric.identity or IDENTITY,)
-        if reply.order in (Call.SEE, Call.AGAIN):
+        if reply.order in (Call.SEE, Call.REREAD):
             return self.rubric.seen
         request = self._by_request.get(reply.request_id)
         if request is None:
@@ -156,14 +156,14 @@ class Evidence:
         labels = self.sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else None
         status, may_leave_open = self._optional
         call = reply.order or Call.MAIN.value
-        asked = questions_for(request.experiment, prompt, self.rubric, status=status, labels=labels, call=call)
-        return tuple(q if q.sided == "set" else replace(q, cannot_tell=may_leave_open) for q in asked)
+        wanted = questions_for(request.experiment, prompt, self.rubric, status=status, labels=labels, call=call)
+        return tuple(q if q.sided == "set" else replace(q, cannot_tell=may_leave_open) for q in wanted)
 
     def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
         """Return the answers in a raw reply; None if it cannot be parsed."""
         if reply.kind is not Kind.VLM or not reply.raw:
             return None
-        parsed = parse(reply.raw, self._asked(reply))
+        parsed = parse(reply.raw, self._questions(reply))
         return parsed.values if parsed.status is Status.SCORED else None
 
     def answers(self, reply: RawReply) -> Mapping[str, int | None]:
@@ -213,7 +213,7 @@ class BundledRater:
             ]
             if reply.order in preferences:
                 preferences[reply.order][reply.request_id] = answers.get(IDENTITY.id)
-            elif reply.order in (Call.SEE, Call.AGAIN):
+            elif reply.order in (Call.SEE, Call.REREAD):
                 seen[reply.order, reply.request_id] = ratings
             else:
                 yield from ratings

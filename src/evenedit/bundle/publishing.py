@@ -257,7 +257,7 @@ def _facts(evidence: Evidence, request: Request, outcome: str, image: str) -> It
         yield "SHA-256 of the output", image
 
 
-SEEN = (Call.SEE, Call.AGAIN)
+SEEN = (Call.SEE, Call.REREAD)
 """How a person is seen is shown in counts, never of one person."""
 
 

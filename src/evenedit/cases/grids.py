@@ -158,7 +158,7 @@ def caption(rubric: Rubric, scores: Mapping[str, int], between: str = ":") -> st
         answer = scores[question]
         if question in rubric.axes:
             parts.append(f"{rubric.short(question)}{between}{answer}")
-        elif rubric.spec_by_column[question].asked.sided != "set":
+        elif rubric.spec_by_column[question].question.sided != "set":
             chosen = list(rubric.options(question).values())[answer - 1]
             parts.append(f"{rubric.short(question)}{between}{chosen}")
         elif answer == YES_NO.index("yes") + 1:

@@ -87,7 +87,7 @@ class Side:
         """Return the editor of results, with the ratings in a file."""
         rules = AnalysisRules.from_dict(results.rules)
         name = _chosen(where, editor, results.editors)
-        table = read_ratings(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)), results.asked)
+        table = read_ratings(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)), results.full_rubric)
         scores = combine(table, rules.ensemble, rules.missing)
         return cls(where, name, scores, rules, results.prompts, corrections(results.powered, name))
 

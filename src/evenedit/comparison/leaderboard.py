@@ -116,8 +116,9 @@ class Entry:
 def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     """Write leaderboard.html and leaderboard.csv, and return the page."""
     refuse_different_factors([results.factors for results in several])
-    refuse_other_questions([results.asked for results in several])
-    measures = tuple({m.key: m for results in several for m in measures_of(results.factors, results.asked)}.values())
+    refuse_other_questions([results.full_rubric for results in several])
+    of_each = (measures_of(results.factors, results.full_rubric) for results in several)
+    measures = tuple({m.key: m for measures in of_each for m in measures}.values())
     entries = [entry for results in several for entry in _entries(results, measures)]
     if not entries:
         raise EvenEditError("these studies have no rated edit. Try: evenedit run STUDY")
@@ -162,7 +163,7 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
         notes.append("The studies use different prompts, so their numbers are not about the same task.")
     caption = "Rates over everybody and gaps between groups, with intervals."
     table = Table(
-        "leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated, Names(several[0].asked)
+        "leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated, Names(several[0].full_rubric)
     )
     page = render("leaderboard.html", table=table, simulated=short_list(simulated))
     put(out / "leaderboard.csv", table.to_csv().encode())
@@ -206,7 +207,7 @@ def _entries(results: Results, measures: Sequence[LeaderboardMeasure]) -> list[E
             shift=_worst_of(results, editor, "shift"),
             gap=_worst_of(results, editor, "gap"),
             simulated=results.simulated,
-            rubric=results.asked,
+            rubric=results.full_rubric,
         )
         for editor in results.editors
     ]
@@ -223,7 +224,7 @@ def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:
     candidates = [
         f for f in results.findings if (f.editor, f.kind) == (editor, kind) and f.condition == ConditionKind.BASELINE
     ]
-    return max((f for f in candidates if not is_none(f)), key=lambda f: score(f, results.asked), default=None)
+    return max((f for f in candidates if not is_none(f)), key=lambda f: score(f, results.full_rubric), default=None)
 
 
 def _ranks(entries: Sequence[Entry]) -> list[str]:

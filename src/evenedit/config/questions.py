@@ -28,9 +28,9 @@ def study_rubric(
     rows, wrong = read_rows(file.questions, "questions")
     if file.study.preset == "published":  # the paper's call stays as it is
         rows = [row.model_copy(update={"call": "separate"}) for row in rows]
-    own, wrong_own = _of_instruments(file)
+    stated, wrong_own = _of_instruments(file)
     problems += wrong + wrong_own
-    added = [*rows, *own]
+    added = [*rows, *stated]
     problems += clashes(rubric.specs, added, name)
     problems += _row_problems(added, factors, file, reserved - set(rubric.columns))
     seen, unknown = _seen(file, factors)

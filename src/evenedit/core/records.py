@@ -219,7 +219,7 @@ class Question:
         return self.neutral or (2 if self.labels == ("yes", "no") else middle)
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def option_texts(self) -> tuple[str, ...]:
         """What raters read for each answer."""
         return self.words or self.labels
 

@@ -57,7 +57,7 @@ class Planner:
 
     def __init__(self, file: StudyFile, sources: Mapping[str, Source]) -> None:
         self.file, self.sources = file, sources
-        self._asked: dict[tuple[object, ...], tuple[Question, ...]] = {}
+        self._by_case: dict[tuple[object, ...], tuple[Question, ...]] = {}
         """The questions of a call by what they depend on."""
 
     def calls(self, requests: Sequence[Request], raters: Sequence[JudgeRater]) -> list[Assignment]:
@@ -75,10 +75,10 @@ class Planner:
         single = len(request.source_ids) == 1
         labels = self.sources[request.source_ids[0]].attributes if single else None
         key = (call, request.experiment, request.prompt_id, *((labels or {}).get(name) for name in self._factors))
-        if key not in self._asked:
+        if key not in self._by_case:
             prompt = self.file.prompt(request.prompt_id)
-            self._asked[key] = self.file.questions_of(request.experiment, prompt, labels, call=call)
-        return Assignment(rater, request, self._asked[key], call)
+            self._by_case[key] = self.file.questions_of(request.experiment, prompt, labels, call=call)
+        return Assignment(rater, request, self._by_case[key], call)
 
     @cached_property
     def _factors(self) -> tuple[str, ...]:
@@ -98,12 +98,12 @@ class Planner:
 
     def _single(self, requests: Sequence[Request], raters: Sequence[JudgeRater]) -> Iterator[Assignment]:
         """Yield the single pictures of the diagnosis: each source twice, each output once."""
-        asked = self.file.rubric.seen
-        outputs = [r for r in requests if is_seen(r)] if asked else []
+        chosen = self.file.rubric.seen
+        outputs = [r for r in requests if is_seen(r)] if chosen else []
         pictures = dict.fromkeys(self.sources[r.source_ids[0]].image or r.source_ids[0] for r in outputs)
-        for call in (Call.SEE, Call.AGAIN):
-            yield from (Assignment(rater, None, asked, call, source=p) for p in pictures for rater in raters)
-        yield from (Assignment(rater, r, asked, Call.SEE) for r in outputs for rater in raters if _can_rate(rater, r))
+        for call in (Call.SEE, Call.REREAD):
+            yield from (Assignment(rater, None, chosen, call, source=p) for p in pictures for rater in raters)
+        yield from (Assignment(rater, r, chosen, Call.SEE) for r in outputs for rater in raters if _can_rate(rater, r))
 
 
 def is_seen(request: Request) -> bool:

@@ -267,9 +267,9 @@ def even_chances(cases: pd.DataFrame, size: int, crossed: Crossed) -> Floats:
     return chances + _ratio(missing, _sums(first, room))[first] * room
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
+def _ratio(part: Floats, entire: Floats) -> Floats:
     """Divide; 0 where there is nothing to divide by."""
-    share: Floats = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    share: Floats = np.divide(part, entire, out=np.zeros_like(entire), where=entire > 0)
     return share
 
 

@@ -234,7 +234,7 @@ def parse_rule(
 
 def parse_rule_for(text: str, results: Results) -> Rule | FindingRule:
     """Read a rule about results: its rates, questions and readings are theirs."""
-    return parse_rule(text, results.factors, results.reading_names, results.asked)
+    return parse_rule(text, results.factors, results.reading_names, results.full_rubric)
 
 
 def _known(kind: str, rubric: Rubric, readings: Collection[str]) -> list[str]:
@@ -338,7 +338,7 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     """Return each editor's estimate for a rule; raise if no editor has one."""
     look = partial(results.find, experiment=rule.experiment, condition=rule.condition, group=dict(rule.group))
     measures = [rule.measure]
-    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in results.asked.one_sided:
+    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in results.full_rubric.one_sided:
         measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
     if rule.measure.name == "no_picture":
         measures += [Measure.of(MeasureKind(m.kind), "refused") for m in measures]  # the same, without any `no_image`
@@ -358,8 +358,8 @@ def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
     question, levels = rule.measure.option
     turned = f"{rule.measure.kind}.{question}[{'>'.join(reversed(levels.split('>')))}]"
     for d in results.directions:
-        here = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
-        if here and d.measure in (rule.measure, turned):
+        local = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
+        if local and d.measure in (rule.measure, turned):
             low, high = d.low, d.high
             place = rule.measure, d.experiment, d.condition, editor, dict(rule.group)
             if d.measure == rule.measure:

@@ -41,7 +41,7 @@ class EstimateChange:
 def regressions(results: Results, baseline: Results, editors: Sequence[str]) -> list[RuleOutcome]:
     """Return one outcome for each clear regression, or one that says there is none, for each editor."""
     confidence = float(results.rules.get("confidence", 0.95))
-    if differences := results.asked.asked_differently(baseline.asked):
+    if differences := results.full_rubric.asked_differently(baseline.full_rubric):
         raise EvenEditError(*(f"{line}; the baseline cannot be compared" for line in differences))
     pairs = {editor: _counterpart(editor, results, baseline) for editor in editors}
     changes = [c for editor, other in pairs.items() for c in _changes(results, baseline, editor, other, confidence)]
@@ -81,7 +81,7 @@ def _counterpart(editor: str, results: Results, baseline: Results) -> str:
 def _changes(
     results: Results, baseline: Results, editor: str, other: str, confidence: float
 ) -> Iterator[EstimateChange]:
-    rubric = results.asked
+    rubric = results.full_rubric
     before = {_place(e): e for e in _estimates(baseline, other)}
     for e in _estimates(results, editor):
         was = before.get(_place(e))
@@ -105,7 +105,7 @@ def _place(e: Estimate) -> tuple[object, ...]:
 def _estimates(results: Results, editor: str) -> Iterator[Estimate]:
     """Shifts, rates that cannot cancel out, success and gaps of an editor's diagnosis; the judges' before others'."""
     seen: set[tuple[object, ...]] = set()
-    rubric = results.asked
+    rubric = results.full_rubric
     for e in (*results.estimates, *(e for m in results.measured for e in m.estimates)):
         matches = (e.editor, e.experiment, e.condition) == (editor, Experiment.DIAGNOSIS, ConditionKind.BASELINE)
         if matches and None not in (e.value, e.low, e.high) and _compared(e, rubric) and _place(e) not in seen:

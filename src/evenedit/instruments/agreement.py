@@ -144,11 +144,14 @@ def agree(
     lost = 1 - len(chosen) / int(present.sum())
     anew = min(1.0, float(np.median(spreads[inside])) / ANEW)
     common = (lost, 1 - float(preserved.mean()), turn, anew)
-    lit = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
+    relighted = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
     bare, _, _ = plane(work.where[chosen], unlit[inside])
     read = [
-        _read(work.where[visible], one, names, inside, preserved, common, told)
-        for one, told in ((moves, lambda at: [abs(float(at[0] - bare[0])), *lit]), (unlit, lambda _: [0.0] * 4))
+        _read(work.where[visible], one, names, inside, preserved, common, reported)
+        for one, reported in (
+            (moves, lambda at: [abs(float(at[0] - bare[0])), *relighted]),
+            (unlit, lambda _: [0.0] * 4),
+        )
     ]
     (shift, signs), (_, raw_signs) = read
     unsure, raw_error = error(signs), error(raw_signs)
@@ -179,7 +182,7 @@ def _read(
     inside: Mask,
     preserved: Mask,
     common: tuple[float, ...],
-    told: Callable[[NDArray[np.float64]], list[float]],
+    reported: Callable[[NDArray[np.float64]], list[float]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the change in the middle of the face and the signs of its error; `told` gives those of the light."""
     shift, slope, rest = plane(where[inside], moves[inside])
@@ -187,7 +190,7 @@ def _read(
     lost, anew, *more = common
     size = abs(float(shift[0]))
     otherwise = abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves)
-    signs = [1.0, float(np.std(rest)), float(np.std(parts)), float(np.hypot(*slope)), *told(shift)]
+    signs = [1.0, float(np.std(rest)), float(np.std(parts)), float(np.hypot(*slope)), *reported(shift)]
     return shift, np.array([*signs, lost, anew, size, otherwise, lost * size, *more])
 
 

@@ -49,9 +49,9 @@ def without_face_light(
     skin = float(np.log(_luminance(lightness + moved) / _luminance(lightness)))
     if np.ptp(np.sign(ratios)) or abs(least) < max(LEAST, SHARE * skin * float(np.sign(least))):
         return None
-    whole = skin * least > 0 and abs(skin) < REACH * abs(most)
+    entire = skin * least > 0 and abs(skin) < REACH * abs(most)
     left = (
-        _luminance(lightness + moved) / float(np.exp(ratio)) for ratio in (least, skin if whole else REACH * middle)
+        _luminance(lightness + moved) / float(np.exp(ratio)) for ratio in (least, skin if entire else REACH * middle)
     )
     first, second = (116 * float(np.cbrt(one)) - 16 - lightness for one in left)
     return min(first, second), max(first, second)

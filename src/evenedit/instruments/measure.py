@@ -101,7 +101,7 @@ def examine(
         reasons.update(dict.fromkeys(LIGHT_NUMBERS, UNLIT))
     if change.colour is None:
         reasons["colour_shift"] = UNLIT
-    lit = None if shift is None or change.light is None else around(shift, change.light.shift_error)
+    relighted = None if shift is None or change.light is None else around(shift, change.light.shift_error)
     missing = _missing(faces)
     compared = identity or age or gender
     if source_face and edited_face and compared and lower_face_covered(first.rgb, second, source_face, edited_face):
@@ -116,8 +116,8 @@ def examine(
         **numbers,
         light=light,
         light_shift_L=shift,
-        light_shift_L_low=lit[0] if lit else None,
-        light_shift_L_high=lit[1] if lit else None,
+        light_shift_L_low=relighted[0] if relighted else None,
+        light_shift_L_high=relighted[1] if relighted else None,
         colour_shift=change.colour,
         changed_share=change.share,
         regions=dict(change.regions),

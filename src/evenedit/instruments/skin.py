@@ -144,8 +144,8 @@ def skin_change(
         unseen = float(np.hypot(agreement.raw_error, UNSEEN))
         explained = [float(agreement.raw[0])]
         if disputed is not None:
-            lit = in_old_light(before, after, disputed, source.rgb.shape[:2])
-            explained.append(float(np.median((labs(lit) - labs(before.light))[agreement.skin, 0])))
+            relighted = in_old_light(before, after, disputed, source.rgb.shape[:2])
+            explained.append(float(np.median((labs(relighted) - labs(before.light))[agreement.skin, 0])))
         interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
     if agreement.redrawn < MOST_REDRAWN:
         moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]

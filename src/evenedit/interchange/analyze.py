@@ -55,7 +55,7 @@ def gather(
     rubric: str | Path | Rubric | None = None,
 ) -> Analysis:
     """Collect the inputs of `analyze`."""
-    asked = rubric if rubric is None or isinstance(rubric, Rubric) else load_rubric(str(rubric))
+    wanted = rubric if rubric is None or isinstance(rubric, Rubric) else load_rubric(str(rubric))
     judged, rated = [*_several(scores), *_several(verdicts)], _several(ratings)
     prompt_sets = [p if isinstance(p, PromptSet) else load_prompts(str(p)) for p in prompts]
     groups = tuple([factors] if isinstance(factors, str) else factors or ()) or None
@@ -65,9 +65,9 @@ def gather(
             raise EvenEditError(f"{folders[0]} is a folder; give the folder of an export alone, or files")
         return _exported(Path(folders[0]), rated, prompt_sets, preset, missing, groups)
     if rated:
-        table = read_with_people(judged, rated, prompt_sets, groups, asked)
+        table = read_with_people(judged, rated, prompt_sets, groups, wanted)
     else:
-        table = read_tables(judged, prompt_sets, groups, asked)
+        table = read_tables(judged, prompt_sets, groups, wanted)
     names = [_short(item) for item in (*judged, *rated)]
     rules = _changed(replace(AnalysisRules.default(), rates=table.rubric.rates), preset, missing)
     facts = StudyFacts(

@@ -137,8 +137,8 @@ def words_of(ask: ModelPrompt) -> list[Any]:
 
 def own_questions(rubric: Rubric, experiment: str, prompt: Prompt) -> list[Question]:
     """Return the questions of the main call that the study did not declare."""
-    asked = questions_for(experiment, prompt, rubric)
-    return [q for q in asked if not rubric.spec_by_column[q.columns[0]].declared]
+    wanted = questions_for(experiment, prompt, rubric)
+    return [q for q in wanted if not rubric.spec_by_column[q.columns[0]].declared]
 
 
 def image_parts(case: Case) -> list[tuple[str, Image.Image]]:
@@ -183,7 +183,7 @@ def question_text(question: Question, prompt: Prompt) -> str:
             "estimate the former from the source alone, then compare the apparent age in the edited image with the sum."
         )
     if question.coded:
-        options = list(zip(question.labels, question.shown, strict=True))
+        options = list(zip(question.labels, question.option_texts, strict=True))
         if question.sided == "quality":
             options.reverse()  # yes first, whatever is stored first
         lines += [

@@ -30,7 +30,7 @@ class Call(StrEnum):
     """The questions that a study asks apart from the others."""
     SEE = "see"
     """How the person in a single picture is seen."""
-    AGAIN = "again"
+    REREAD = "again"
     """The same, of a mirrored copy."""
 
     @property
@@ -45,7 +45,7 @@ _BLOCKS = {
     Call.BASELINE_LAST: "identity",
     Call.SEPARATE: "separate",
     Call.SEE: "single pictures",
-    Call.AGAIN: "single pictures",
+    Call.REREAD: "single pictures",
 }
 
 
@@ -74,7 +74,7 @@ class JudgeRater:
     def revision_of(self, call: Call) -> str:
         """Return the revision under which the replies of a call are stored."""
         suffixes = {Call.MAIN: "", Call.SEPARATE: f"-q{self.separate}"}
-        suffixes |= {Call.SEE: f"-see{self.seen}", Call.AGAIN: f"-again{self.seen}"}
+        suffixes |= {Call.SEE: f"-see{self.seen}", Call.REREAD: f"-again{self.seen}"}
         return self.revision + suffixes.get(call, f"-{call}")
 
 
@@ -102,19 +102,19 @@ def revision(file: StudyFile, section: JudgeSection) -> str:
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
     extras: list[Any] = [file.rubric.questions[STATUS].to_dict()] if file.status and STATUS in file.rubric else []
     extras += [prompt.OPEN] if file.sections.study.cannot_tell else []
-    extras += [_asked(spec) for spec in file.rubric.declared_main]
+    extras += [_words_of(spec) for spec in file.rubric.declared_main]
     return digest([section.kind, file.blind(section), section.settings, words, *extras])[:8]
 
 
-def _asked(spec: QuestionSpec) -> list[Any]:
+def _words_of(spec: QuestionSpec) -> list[Any]:
     """Return what is asked by a declared question, and of which edits."""
     row = spec.row
     scope = [row.about, row.asked_in, row.prompts, {factor: list(levels) for factor, levels in row.sources.items()}]
-    return [spec.asked.to_dict(), spec.observations, *scope]
+    return [spec.question.to_dict(), spec.observations, *scope]
 
 
 def _separate(rubric: Rubric) -> str:
-    return digest([_asked(spec) for spec in rubric.separate])[:8] if rubric.separate else ""
+    return digest([_words_of(spec) for spec in rubric.separate])[:8] if rubric.separate else ""
 
 
 def _seen(file: StudyFile) -> str:

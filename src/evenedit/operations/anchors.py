@@ -63,8 +63,8 @@ class Anchor:
     @property
     def id(self) -> str:
         """A hash of the pictures, the prompt and the instruction."""
-        told = {name: value for name, value in asdict(self.prompt).items() if name not in ("asks", "asks_for")}
-        return digest([self.images, self.edited, told, self.instruction])
+        reported = {name: value for name, value in asdict(self.prompt).items() if name not in ("asks", "asks_for")}
+        return digest([self.images, self.edited, reported, self.instruction])
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,9 +325,9 @@ def _line(judge: JudgeRater, anchor: Anchor, repeat: int, round_number: int, rep
 
 def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater], round_number: int) -> AnchorCheck:
     """Compare the answers of a round with the frozen ones; the check is also written into the set's folder."""
-    asked = [q for q in study.file.rubric.ordinal if study.file.rubric.in_main_call(q)]
-    before = {j.id: _table(anchors, j, FROZEN, asked) for j in judges}
-    after = {j.id: _table(anchors, j, round_number, asked) for j in judges}
+    wanted = [q for q in study.file.rubric.ordinal if study.file.rubric.in_main_call(q)]
+    before = {j.id: _table(anchors, j, FROZEN, wanted) for j in judges}
+    after = {j.id: _table(anchors, j, round_number, wanted) for j in judges}
     names = {*anchors.editors, *(j.id for j in judges)}
     check = AnchorCheck(
         provenance=provenance(study=study.file.hash),
@@ -336,7 +336,7 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
         repeats=anchors.repeats,
         frozen=anchors.frozen,
         method=f"paired permutation of replies within each anchor, {PERMUTATIONS}; Holm, {ALPHA:g}",
-        drifts=tuple(drifts(before, after, (*asked, ANSWERED), seed=study.file.sections.statistics.seed)),
+        drifts=tuple(drifts(before, after, (*wanted, ANSWERED), seed=study.file.sections.statistics.seed)),
         models=tuple(
             Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, round_number)))
             for j in judges
@@ -347,12 +347,12 @@ def compare(study: StudyContext, anchors: AnchorSet, judges: Sequence[JudgeRater
     return check
 
 
-def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int, asked: Sequence[str]) -> Replies:
+def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int, wanted: Sequence[str]) -> Replies:
     """[anchor, reply, question]; the last column is whether the judge answered at all; NaN where it did not."""
     rows = {anchor.id: at for at, anchor in enumerate(anchors.anchors)}
-    table = np.full((len(rows), anchors.repeats, len(asked) + 1), np.nan)
+    table = np.full((len(rows), anchors.repeats, len(wanted) + 1), np.nan)
     for line in anchors.answered(judge, round_number):
-        for at, question in enumerate(asked):
+        for at, question in enumerate(wanted):
             value = line.values.get(question)
             if value is not None:
                 table[rows[line.anchor], line.repeat - 1, at] = value

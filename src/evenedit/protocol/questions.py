@@ -71,7 +71,7 @@ class RateWords(_Row):
     """Whether it is a headline rate."""
 
 
-class ReadingWords(_Row):
+class ReadingTitle(_Row):
     """What is printed of a reading of an instrument that is no rate."""
 
     title: str
@@ -215,7 +215,7 @@ class QuestionSpec:
     """A question with all that an analysis needs to know of it."""
 
     row: QuestionRow
-    asked: Question
+    question: Question
     """As it is asked."""
     columns: Mapping[str, Question]
     """As it is stored: one column, or of a set one yes or no for each option."""
@@ -231,12 +231,12 @@ class QuestionSpec:
     @property
     def is_choice(self) -> bool:
         """Whether answers have no order."""
-        return self.asked.sided in ("choice", "set")
+        return self.question.sided in ("choice", "set")
 
     @property
     def two_sided(self) -> bool:
         """Whether no change lies inside the scale."""
-        return self.asked.sided == "two"
+        return self.question.sided == "two"
 
     @property
     def experiments(self) -> tuple[str, ...]:
@@ -322,15 +322,15 @@ def spec_of(row: QuestionRow, *, declared: bool = False) -> QuestionSpec:
         sided = "one" if row.neutral in (1, len(labels)) else "two"
     words = words if any(words) else ()
     neutral = row.neutral if declared else None
-    asked = Question(row.id, row.title, row.text, labels, sided, row.replaces, words=words, neutral=neutral)
-    columns = {row.id: asked}
+    wanted = Question(row.id, row.title, row.text, labels, sided, row.replaces, words=words, neutral=neutral)
+    columns = {row.id: wanted}
     if sided == "set":
         columns = {
             f"{row.id}.{code}": Question(f"{row.id}.{code}", f"{row.title}: {word or code}", row.text, YES_NO, "choice")
             for code, word in zip(labels, words or labels, strict=True)
         }
     rates = {name: _rate(row, name, rate, labels) for name, rate in row.rates.items()}
-    return QuestionSpec(row, asked, columns, rates, declared)
+    return QuestionSpec(row, wanted, columns, rates, declared)
 
 
 def _rate(row: QuestionRow, name: str, rate: RateRow, labels: tuple[str, ...]) -> Rate:
@@ -403,8 +403,8 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
     elif row.neutral is not None and not 1 <= row.neutral <= len(labels):
         yield f"neutral is {row.neutral}; the levels are 1 to {len(labels)}"
     for language, text in row.translations.items():
-        shown = len(_codes(row)) if row.kind != "yes-no" else len(labels)
-        if text.levels and len(text.levels) not in (len(labels), shown):
+        visible = len(_codes(row)) if row.kind != "yes-no" else len(labels)
+        if text.levels and len(text.levels) not in (len(labels), visible):
             yield f"translation '{language}' has {len(text.levels)} levels; the question has {len(labels)}"
         elif not text.levels and row.kind not in ("yes-no", "yes-partial-no"):
             yield f"translation '{language}' lacks levels; translate all {len(labels)}"

@@ -18,7 +18,7 @@ from evenedit.protocol.questions import (
     QuestionSpec,
     Rate,
     RateWords,
-    ReadingWords,
+    ReadingTitle,
     harm_of,
     read_rows,
     spec_of,
@@ -199,31 +199,31 @@ class Rubric:
         """Return the words for either side of no change of a two-sided question, and what moved."""
         above, below = (self.words(rate).side for rate in self.two_sided[question])
         spec = self.spec_by_column[question]
-        return above or "higher", below or "lower", spec.row.noun or spec.asked.title
+        return above or "higher", below or "lower", spec.row.noun or spec.question.title
 
     def _plain_phrase(self, rate: str) -> str:
-        found = self.rates.get(rate.removeprefix(MEASURED))
-        if found is None:
+        matches = self.rates.get(rate.removeprefix(MEASURED))
+        if matches is None:
             return f"met {rate.replace('_', ' ')}"
-        spec = self.spec_by_column[found.question]
+        spec = self.spec_by_column[matches.question]
         how = "were read as" if rate.startswith(MEASURED) else "were rated"
-        if spec.asked.sided == "set":
-            return f"{how} with “{spec.columns[found.question].title}”"
-        options = dict(zip(spec.asked.labels, spec.asked.words or spec.asked.labels, strict=True))
-        if found.is_:
-            return f"{how} “{'” or “'.join(options[code] for code in found.is_)}” in {spec.asked.title.lower()}"
-        level = spec.asked.labels[(found.at_least or found.at_most or 1) - 1]
-        end = "or higher" if found.at_least is not None else "or lower"
-        last = len(spec.asked.labels) if found.at_least is not None else 1
-        beyond = "" if (found.at_least or found.at_most) == last else f" {end}"
-        return f"{how} “{options[level]}”{beyond} in {spec.asked.title.lower()}"
+        if spec.question.sided == "set":
+            return f"{how} with “{spec.columns[matches.question].title}”"
+        options = dict(zip(spec.question.labels, spec.question.words or spec.question.labels, strict=True))
+        if matches.is_:
+            return f"{how} “{'” or “'.join(options[code] for code in matches.is_)}” in {spec.question.title.lower()}"
+        level = spec.question.labels[(matches.at_least or matches.at_most or 1) - 1]
+        end = "or higher" if matches.at_least is not None else "or lower"
+        last = len(spec.question.labels) if matches.at_least is not None else 1
+        beyond = "" if (matches.at_least or matches.at_most) == last else f" {end}"
+        return f"{how} “{options[level]}”{beyond} in {spec.question.title.lower()}"
 
     def title(self, name: str) -> str:
         """Return the title of a question or rate; the name itself if it is unknown."""
         if name in self.questions:
             return self.questions[name].title
         if any(spec.id == name for spec in self.specs):
-            return next(spec.asked.title for spec in self.specs if spec.id == name)
+            return next(spec.question.title for spec in self.specs if spec.id == name)
         reading = readings().get(name)
         return (reading.title if reading else self.words(name).title) or name.replace("_", " ").capitalize()
 
@@ -234,26 +234,26 @@ class Rubric:
     def options(self, column: str) -> dict[str, str]:
         """Return what is shown for each stored answer, in their order, by level or code."""
         question = self.questions[column]
-        shown = question.words or ("",) * len(question.labels)
+        visible = question.words or ("",) * len(question.labels)
         plain = (c.replace("_", " ").lower() if question.sided == "choice" else c for c in question.labels)
-        return {c: word or text for c, word, text in zip(question.labels, shown, plain, strict=True)}
+        return {c: word or text for c, word, text in zip(question.labels, visible, plain, strict=True)}
 
     def option_of_set(self, column: str) -> str:
         """Return what is shown for the option of a set that a column is about."""
         spec = self.spec_by_column[column]
         code = column.removeprefix(f"{spec.id}.")
-        shown = dict(zip(spec.asked.labels, spec.asked.words, strict=False)).get(code, "")
-        return shown or code.replace("_", " ").lower()
+        visible = dict(zip(spec.question.labels, spec.question.words, strict=False)).get(code, "")
+        return visible or code.replace("_", " ").lower()
 
     def asked_differently(self, other: Rubric) -> list[str]:
         """Return in words the rates and questions that have one id in both rubrics and are asked differently."""
-        asked, others = (
+        wanted, others = (
             {**r.questions, **{n: r.questions[x.question] for n, x in r.rates.items()}} for r in (self, other)
         )
         differences = []
-        for name in (n for n in asked if n in others):
-            mine, its = asked[name], others[name]
-            if (mine.text, mine.labels, mine.words) != (its.text, its.labels, its.words):
+        for name in (n for n in wanted if n in others):
+            matching, its = wanted[name], others[name]
+            if (matching.text, matching.labels, matching.words) != (its.text, its.labels, its.words):
                 forms = [_form(rubric, name) for rubric in (self, other)]
                 how = "in other words" if forms[0] == forms[1] else f"{forms[0]} against {forms[1]}"
                 differences.append(f"{name} is asked differently: {how}")
@@ -278,12 +278,12 @@ class Rubric:
         """Return the answer that means that nothing changed; 1 of a scale without one."""
         return self.spec_by_column[column].row.neutral or 1
 
-    def observations(self, about: str, asked: Iterable[str] | None = None, call: str = "main") -> dict[str, str]:
+    def observations(self, about: str, wanted: Iterable[str] | None = None, call: str = "main") -> dict[str, str]:
         """Return what a judge describes before it answers the questions about a pair, outputs or people.
 
         Of the declared questions, only those in `asked` count where it is given.
         """
-        known = None if asked is None else set(asked)
+        known = None if wanted is None else set(wanted)
         return {
             name: note
             for spec in self.specs
@@ -301,7 +301,7 @@ class Rubric:
     @cached_property
     def seen(self) -> tuple[Question, ...]:
         """How the person in a single picture is seen, as judges are asked: the same of sources and outputs."""
-        before = [spec.asked for spec in self.specs if spec.row.about == "picture" and spec.id.endswith("_before")]
+        before = [spec.question for spec in self.specs if spec.row.about == "picture" and spec.id.endswith("_before")]
         return tuple(
             replace(q, id=f"{q.id.removesuffix('_before')}{SEEN}", title=q.title.split(",")[0].capitalize())
             for q in before
@@ -310,8 +310,8 @@ class Rubric:
     @cached_property
     def separate(self) -> tuple[QuestionSpec, ...]:
         """The questions about an edit that judges answer in a call of their own."""
-        apart = (s for s in self.specs if s.row.call == "separate" and s.row.about in ("pair", "people"))
-        return tuple(spec for spec in apart if "judges" in spec.row.answered_by)
+        is_separate = (s for s in self.specs if s.row.call == "separate" and s.row.about in ("pair", "people"))
+        return tuple(spec for spec in is_separate if "judges" in spec.row.answered_by)
 
     @cached_property
     def declared_main(self) -> tuple[QuestionSpec, ...]:
@@ -324,8 +324,8 @@ class Rubric:
 
     def without(self, questions: Sequence[str]) -> Rubric:
         """Return the rubric without some questions, and without those that are asked in their place."""
-        gone = {*questions, *(new for new, old in self.replaced.items() if old in questions)}
-        return replace(self, specs=tuple(spec for spec in self.specs if spec.id not in gone))
+        removed = {*questions, *(new for new, old in self.replaced.items() if old in questions)}
+        return replace(self, specs=tuple(spec for spec in self.specs if spec.id not in removed))
 
     def to_tables(self) -> list[dict[str, Any]]:
         """Return the questions as tables, for `results.json`; empty for the shipped default."""
@@ -348,7 +348,7 @@ class Rubric:
 def _form(rubric: Rubric, name: str) -> str:
     """Return the form of a question, or of a rate's, in words: "1–5", "yes-no"."""
     spec = rubric.spec_by_column[rubric.rates[name].question if name in rubric.rates else name]
-    return f"1–{len(spec.asked.labels)}" if spec.row.kind == "ordinal" else spec.row.kind
+    return f"1–{len(spec.question.labels)}" if spec.row.kind == "ordinal" else spec.row.kind
 
 
 def _table(spec: QuestionSpec) -> dict[str, Any]:
@@ -363,9 +363,9 @@ def outcome_rates() -> dict[str, RateWords]:
 
 
 @cache
-def readings() -> dict[str, ReadingWords]:
+def readings() -> dict[str, ReadingTitle]:
     """Return the readings of instruments that are no rates, by id."""
-    return {name: ReadingWords.model_validate(row) for name, row in _outcomes()["readings"].items()}
+    return {name: ReadingTitle.model_validate(row) for name, row in _outcomes()["readings"].items()}
 
 
 def order_of_readings() -> tuple[str, ...]:
@@ -504,7 +504,7 @@ def questions_for(
     `call` chooses the questions of judges' main call, those of calls of their own, or with None both.
     """
     rubric = rubric or default_rubric()
-    asked = []
+    wanted = []
     for spec in rubric.specs:
         row = spec.row
         if row.about in ("outputs", "picture") or by not in row.answered_by or call not in (None, row.call):
@@ -514,8 +514,8 @@ def questions_for(
         if row.replaces if not prompt.target_years else spec.id in rubric.replaced.values():
             continue
         if spec.applies(experiment, prompt.id, labels):
-            asked.append(spec.asked)
-    return tuple(asked)
+            wanted.append(spec.question)
+    return tuple(wanted)
 
 
 @cache
@@ -528,9 +528,9 @@ def seen_questions(factor: Factor) -> list[QuestionRow]:
     """Return the questions on how a person is seen, before and after the edit and in the mirrored source."""
     template = tomllib.loads(_shipped("perceived"))["questions"]
     options = [{"code": level.code, "label": level.title} for level in factor.levels]
-    asked = {"kind": "categorical", "about": "picture", "harm": "none", "cannot_tell": True, "options": options}
+    wanted = {"kind": "categorical", "about": "picture", "harm": "none", "cannot_tell": True, "options": options}
     named = [
         {key: text.replace("NAME", factor.name).replace("TITLE", factor.title.lower()) for key, text in row.items()}
         for row in template
     ]
-    return [QuestionRow.model_validate(asked | {"call": "separate"} | row) for row in named]
+    return [QuestionRow.model_validate(wanted | {"call": "separate"} | row) for row in named]

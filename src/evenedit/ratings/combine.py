@@ -82,8 +82,8 @@ def majority(cube: Cube, options: int, undecided: Sequence[int] = (), tie: int =
     decided = [option for option in range(1, options + 1) if option not in undecided]
     votes = np.stack([(cube == option).sum(axis=0) for option in decided])
     most = votes.max(axis=0)
-    alone = (most > 0) & ((votes == most).sum(axis=0) == 1)
-    chosen = np.where(alone, np.array(decided)[votes.argmax(axis=0)], tie)
+    single = (most > 0) & ((votes == most).sum(axis=0) == 1)
+    chosen = np.where(single, np.array(decided)[votes.argmax(axis=0)], tie)
     return np.where((cube > 0).any(axis=0), chosen, MISSING).astype(np.int8)
 
 
@@ -169,17 +169,17 @@ def _combine_rows(
     for at, column in enumerate(columns):
         spec = table.rubric.spec_by_column[column]
         if spec.is_choice:
-            own = spec.row.combine if spec.row.combine != "ensemble" else rule if rule in ONE_JUDGE else "majority"
-            values[rows, at] = _choice(own, spec, column, cube[:, rows, at])
+            stated = spec.row.combine if spec.row.combine != "ensemble" else rule if rule in ONE_JUDGE else "majority"
+            values[rows, at] = _choice(stated, spec, column, cube[:, rows, at])
         else:
-            own = rule if spec.row.combine == "ensemble" else spec.row.combine
-            by_rule.setdefault(own if own in _SCORE_RULES else "mean", []).append(at)
-        if own in ONE_JUDGE:
-            others = np.arange(len(cube)) != min(ONE_JUDGE.index(own), len(cube) - 1)
+            stated = rule if spec.row.combine == "ensemble" else spec.row.combine
+            by_rule.setdefault(stated if stated in _SCORE_RULES else "mean", []).append(at)
+        if stated in ONE_JUDGE:
+            others = np.arange(len(cube)) != min(ONE_JUDGE.index(stated), len(cube) - 1)
             judged[np.ix_(others, rows, np.array([at]))] = MISSING
-    for own, ats in by_rule.items():
+    for stated, ats in by_rule.items():
         these = np.array(ats)
-        values[np.ix_(rows, these)] = _SCORE_RULES[own](cube[np.ix_(np.arange(len(cube)), rows, these)])
+        values[np.ix_(rows, these)] = _SCORE_RULES[stated](cube[np.ix_(np.arange(len(cube)), rows, these)])
 
 
 def _choice(rule: str, spec: QuestionSpec, column: str, cube: Cube) -> Cube:

@@ -101,8 +101,8 @@ def read_tables(
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
     problems = Problems()
     frames = read_frames(tables, factors, rubric)
-    known, asked = known_factors(frames, factors), asked_in(frames, rubric)
-    return assemble(checked_rows(frames, known_prompts(prompt_sets), problems, known, asked), problems, known, asked)
+    known, chosen = known_factors(frames, factors), asked_in(frames, rubric)
+    return assemble(checked_rows(frames, known_prompts(prompt_sets), problems, known, chosen), problems, known, chosen)
 
 
 def read_frames(tables: Sequence[Tabular], factors: Factors, rubric: Rubric | None = None) -> list[pd.DataFrame]:
@@ -190,17 +190,18 @@ def with_options(wanted: Sequence[str], rubric: Rubric | None = None) -> list[st
 def with_sets(frame: pd.DataFrame, table: Tabular, rubric: Rubric) -> pd.DataFrame:
     """Return a frame in which each set, written as codes with ; between, is a column of yes or no for each option."""
     for spec in rubric.specs:
-        if spec.asked.sided != "set" or spec.id not in frame.columns:
+        if spec.question.sided != "set" or spec.id not in frame.columns:
             continue
-        known = {code: code for code in spec.asked.labels} | dict(zip(spec.asked.shown, spec.asked.labels, strict=True))
+        codes_by_text = zip(spec.question.option_texts, spec.question.labels, strict=True)
+        known = {code: code for code in spec.question.labels} | dict(codes_by_text)
         for cell in frame[spec.id].astype(str).unique():
             unknown = [part for part in _parts(cell) if part not in (*known, NONE_OF_THESE)]
             if unknown:
-                codes = ", ".join((*spec.asked.labels, NONE_OF_THESE))
+                codes = ", ".join((*spec.question.labels, NONE_OF_THESE))
                 raise EvenEditError(
                     f"{name_of(table)}: {spec.id} has '{unknown[0]}'; expected codes with ; between: {codes}"
                 )
-        for code, column in zip(spec.asked.labels, spec.columns, strict=True):
+        for code, column in zip(spec.question.labels, spec.columns, strict=True):
             frame[column] = texts(frame[spec.id], partial(_chosen, code, known))
     return frame
 
@@ -267,8 +268,8 @@ def columns_of(
         hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
         raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {names}", *hint)
     columns = {name: frame[name] if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
-    asked = (rubric or default_rubric()).columns
-    known = (*(FILE_COLUMNS.get(column, column) for column in asked), *(CONFIDENCE + column for column in asked))
+    chosen = (rubric or default_rubric()).columns
+    known = (*(FILE_COLUMNS.get(column, column) for column in chosen), *(CONFIDENCE + column for column in chosen))
     columns |= {name: frame[name] for name in known if name in frame.columns}
     place, first = (name_of(table) + " row", 0) if isinstance(table, pd.DataFrame) else (Path(table).name + " line", 2)
     frame = pd.DataFrame(columns, index=frame.index).assign(_place=place, _line=np.arange(first, len(frame) + first))
@@ -342,15 +343,15 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric:
         problems.add(
             with_text, unknown, f"{column} is '{{_text}}'; expected {expected_answer(rubric.questions[question])}"
         )
-        apart = question == PREFERENCE or not rubric.in_main_call(question)
-        silent = unscored & ~preferring if apart else unscored
+        is_separate = question == PREFERENCE or not rubric.in_main_call(question)
+        silent = unscored & ~preferring if is_separate else unscored
         problems.add(with_text, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
 def answer_codes(question: Question) -> dict[str, int]:
     """Return the value of each text that may stand for an answer: codes and labels, of a scale numbers too."""
-    named = {text: at for texts in (question.shown, question.labels) for at, text in enumerate(texts, 1)}
+    named = {text: at for texts in (question.option_texts, question.labels) for at, text in enumerate(texts, 1)}
     if question.sided == "choice":
         return {"": 0} | named
     scores = range(1, len(question.labels) + 1)

@@ -73,15 +73,15 @@ def table_with_people(
     """Frames of judged edits and tables of people's ratings, either of which may be none, as one table."""
     problems = Problems()
     rated = [_read(table, names_of(factors), rubric or default_rubric()) for table in ratings]
-    known, asked = known_factors([*judged, *rated], factors), asked_in([*judged, *rated], rubric)
-    people = checked_rows(rated, prompts, problems, known, asked) if rated else None
-    judges = checked_rows(judged, prompts, problems, known, asked) if judged else None
+    known, chosen = known_factors([*judged, *rated], factors), asked_in([*judged, *rated], rubric)
+    people = checked_rows(rated, prompts, problems, known, chosen) if rated else None
+    judges = checked_rows(judged, prompts, problems, known, chosen) if judged else None
     if people is not None and judges is not None:
-        return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known, asked, raters)
+        return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known, chosen, raters)
     rows = judges if people is None else people
     if rows is None:
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
-    return assemble(rows, problems, known, asked, raters)
+    return assemble(rows, problems, known, chosen, raters)
 
 
 def _read(table: Tabular, factors: Sequence[str], rubric: Rubric) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def seen_ratings(readings: Mapping[tuple[str, str], Sequence[Rating]], pictures:
         source = picture_id(sha256)
         for name, key in (
             ("before", (Call.SEE, source)),
-            ("again", (Call.AGAIN, source)),
+            ("again", (Call.REREAD, source)),
             ("after", (Call.SEE, request_id)),
         ):
             for rating in readings.get(key, ()):
@@ -105,9 +105,9 @@ class StoredRatings:
             if request_id not in answered:
                 yield Rating(request_id, "", ident, kind, status)
         if isinstance(self.rater, JudgeRater):
-            yield from self._apart(self.rater)
+            yield from self._other_calls(self.rater)
 
-    def _apart(self, judge: JudgeRater) -> Iterator[Rating]:
+    def _other_calls(self, judge: JudgeRater) -> Iterator[Rating]:
         """Yield the answers of a judge's further calls: what it prefers of each pair, questions apart, pictures."""
         for request_id, choice in self._preferences(judge).items():
             yield Rating(request_id, PREFERENCE, judge.id, judge.kind, Status.SCORED, choice)
@@ -119,7 +119,7 @@ class StoredRatings:
     def _seen(self, judge: JudgeRater) -> Iterator[Rating]:
         """Yield how people are seen, by edit: in its source, in the mirrored source, and in its output."""
         readings: dict[tuple[str, str], list[Rating]] = {}
-        for call in (Call.SEE, Call.AGAIN):
+        for call in (Call.SEE, Call.REREAD):
             for rating in self.store.ratings(judge.id, judge.revision_of(call)):
                 readings.setdefault((call, rating.request_id), []).append(rating)
         yield from seen_ratings(readings, self.pictures)

@@ -51,10 +51,10 @@ def shown_questions(rubric: Rubric) -> dict[str, str]:
     """
     declared = {spec.id for spec in rubric.declared}
     headline = {rate.question for name, rate in rubric.rates.items() if rubric.words(name).main}
-    shown = [q for q in rubric.axes if q in declared | headline]
-    changes = [q for q in shown if rubric.spec_by_column[q].row.neutral]
+    visible = [q for q in rubric.axes if q in declared | headline]
+    changes = [q for q in visible if rubric.spec_by_column[q].row.neutral]
     notes = {q: f"largest rated {in_few_words(rubric, q).replace(' ', '-')} change" for q in changes}
-    return notes | {q: f"lowest rated {rubric.title(q).lower()}" for q in shown if q not in changes}
+    return notes | {q: f"lowest rated {rubric.title(q).lower()}" for q in visible if q not in changes}
 
 
 def in_few_words(rubric: Rubric, question: str) -> str:

@@ -113,8 +113,8 @@ class Album:
     @property
     def key(self) -> str:
         """The explanation of the captions under the pictures."""
-        shown = [q for q in grids.captioned(self.rubric) if q in self.rubric.axes]
-        key = f" Under each picture its scores: {short_scales(self.rubric, shown)}."
+        visible = [q for q in grids.captioned(self.rubric) if q in self.rubric.axes]
+        key = f" Under each picture its scores: {short_scales(self.rubric, visible)}."
         return key if self.is_rated else f" {READINGS_KEY}" if self._measured else ""
 
     @cached_property

@@ -130,11 +130,11 @@ def within(low: float | None, high: float | None, margin: float | None) -> bool:
     return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
 
 
-NOTHING = {f.name: None for f in fields(Finding) if f.default is MISSING}
+EMPTY = {f.name: None for f in fields(Finding) if f.default is MISSING}
 
 
 def finding_in_words(
     kind: FindingKind, level: FindingLevel, text: str, *, experiment: str = Experiment.DIAGNOSIS.value, **known: Any
 ) -> Finding:
     """Return a finding; `known` are its other fields, and those that are not given are None."""
-    return Finding(**{**NOTHING, "kind": kind, "level": level, "text": text, "experiment": experiment, **known})
+    return Finding(**{**EMPTY, "kind": kind, "level": level, "text": text, "experiment": experiment, **known})

@@ -323,7 +323,7 @@ class Results:
     """As which levels portraits and edits are seen; left out where the study did not ask."""
 
     @property
-    def asked(self) -> Rubric:
+    def full_rubric(self) -> Rubric:
         """The questions that were asked and the rates made of them."""
         return _rubric(json.dumps(self.rubric))
 

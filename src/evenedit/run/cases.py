@@ -56,7 +56,7 @@ def single_picture(file: StudyFile, call: Call, image: Image) -> Case:
     """Return the case about one picture, shown alone: nothing tells a source from an output."""
     if file.sections.study.direction_shows == "face":
         image = _face(image)
-    image = ImageOps.mirror(image) if call is Call.AGAIN else image
+    image = ImageOps.mirror(image) if call is Call.REREAD else image
     return Case((), image, Prompt("", "", ""), "", wording="seen")
 
 

@@ -223,8 +223,8 @@ def _prompt_table(prompt: Prompt) -> dict[str, Any]:
     table: dict[str, Any] = {"id": prompt.id, "text": prompt.text, "category": prompt.category, "name": prompt.name}
     if prompt.target_years is not None:
         table["target_years"] = prompt.target_years
-    asked = {"asks": prompt.asks, "asks_for": prompt.asks_for}
-    return table | {name: list(values) for name, values in asked.items() if values}
+    wanted = {"asks": prompt.asks, "asks_for": prompt.asks_for}
+    return table | {name: list(values) for name, values in wanted.items() if values}
 
 
 def _study_file(

@@ -110,7 +110,7 @@ class Runner:
             self.editing.leases = self.rating.leases = leases
             if not leases.shared:
                 self.store.images.sweep()
-            if leases.alone:
+            if leases.is_sole:
                 self._continue_budget()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)

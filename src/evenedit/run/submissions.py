@@ -97,15 +97,15 @@ class LedgerSubmission(Submission):
         super()._set(state, answer)
         if state is SubmissionState.REJECTED and self._charged:
             self._spare = self._charged.pop()
-        ledger, kept = self._ledger, None
+        ledger, retained = self._ledger, None
         if state is SubmissionState.ACCEPTED:
             if isinstance(answer, bytes) or len(json.dumps(answer)) > LONGEST_ANSWER:
                 return  # a picture: it cannot be asked for again
-            kept, self._job = answer, next((str(answer[key]) for key in JOB_IDS if key in answer), None)
+            retained, self._job = answer, next((str(answer[key]) for key in JOB_IDS if key in answer), None)
         with ledger.lock:
             ledger.store.save_submission(
                 StoredSubmission(
-                    self.id, self._request, ledger.provider, ledger.price, state, self._created, kept, self._job
+                    self.id, self._request, ledger.provider, ledger.price, state, self._created, retained, self._job
                 ),
                 ledger.run_id,
             )

@@ -421,7 +421,7 @@ class PlantedAnswer:
         return cls(question, answer, replace(plain, question=question or "blur", score=0), blur)
 
 
-class Planted(SimulatedEditor):
+class PlantedEditor(SimulatedEditor):
     """Plants answers to any question of a study, changes of people towards one group, and blurred faces."""
 
     max_images = 1

@@ -130,10 +130,10 @@ class SimulatedJudge:
         moved = {q.id: self._moved(q, values[q.id], key, case) for q in shipped}
         planted = note_of(case.edited).get("answers", {}) if TRUTH in case.edited.info else {}
         for question in declared:  # each from a stream of its own, so that no other answer depends on it
-            own = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
+            stated = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
             axis, short = _SHORT_FORM.get(question.id, ("", ()))
-            told = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
-            moved |= self._declared(question, told, own)
+            reported = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
+            moved |= self._declared(question, reported, stated)
         return Reply(Status.SCORED, moved, raw=json.dumps(moved))
 
     def _declared(self, question: Question, planted: Sequence[int | str], rng: np.random.Generator) -> dict[str, Any]:
@@ -171,8 +171,8 @@ class SimulatedJudge:
         others = [code for code in question.labels if code not in (level, CANNOT_TELL)]
         if level not in question.labels or level == CANNOT_TELL:
             return CANNOT_TELL
-        own = np.random.default_rng(int(digest([face, question.id]), 16))
-        chosen, share, other = own.random(), own.uniform(*AMBIGUITY), str(own.choice(others))
+        stated = np.random.default_rng(int(digest([face, question.id]), 16))
+        chosen, share, other = stated.random(), stated.uniform(*AMBIGUITY), str(stated.choice(others))
         taken_for = self.ambiguous_as if self.ambiguous_as in question.labels else other
         if taken_for != level and chosen < self.ambiguous and rng.random() < share:
             return taken_for

@@ -39,7 +39,7 @@ class Leases:
 
     shared = True
     """Whether other runs may be at work."""
-    alone = True
+    is_sole = True
     """Whether no other run was at work when this one began."""
 
     def __init__(self, engine: sa.Engine, seconds: float) -> None:

@@ -129,7 +129,7 @@ class Store:
             refusal = "another process has exclusive use of this study (a check, or anchors); wait for it or stop it"
             leases = Leases(self._engine, lease)
             with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
-                leases.alone = lock_holders(self._engine, "study") == 1
+                leases.is_sole = lock_holders(self._engine, "study") == 1
                 yield leases
         except sa.exc.OperationalError as error:  # the server is gone, or the disk is full
             raise IncompleteError(

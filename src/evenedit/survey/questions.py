@@ -110,8 +110,8 @@ _SCALES = {"check_ignored": "edit_success", "check_lighter": "skin_tone"}
 def checks(survey: int, rubric: Rubric | None = None) -> tuple[ComprehensionCheck, ...]:
     """Return the comprehension check of a survey, in the wording of a rubric, on questions that it asks."""
     known = (rubric or default_rubric()).questions
-    asked = [check for check in _CHECKS[survey] if _SCALES.get(check.question.id, "") in ("", *known)]
-    return tuple(_in_words(check, known) for check in asked)
+    wanted = [check for check in _CHECKS[survey] if _SCALES.get(check.question.id, "") in ("", *known)]
+    return tuple(_in_words(check, known) for check in wanted)
 
 
 def _in_words(check: ComprehensionCheck, questions: Mapping[str, Question]) -> ComprehensionCheck:

@@ -207,8 +207,9 @@ class HttpEditor(InheritsSettings):
             if error.status_code not in UNANSWERED:
                 job.end(SubmissionState.REJECTED)
             if error.status_code in OF_THE_REQUEST:
-                said = error.body.get("message") or error.response.text[:300]
-                raise Failed(Failure.REJECTED, f"the service did not take the request ({error}: {said})") from None
+                reply_words = error.body.get("message") or error.response.text[:300]
+                reason = f"the service did not take the request ({error}: {reply_words})"
+                raise Failed(Failure.REJECTED, reason) from None
             raise
         except NEVER_SENT:
             job.end(SubmissionState.REJECTED)
@@ -380,8 +381,8 @@ def _of_one_job(passing: Container[int]) -> Iterator[None]:
             raise Failed(Failure.SERVER, "the service does not accept the key any more (401)") from None
         if error.status_code in passing:
             raise
-        said = error.body.get("message") or error.response.text[:300]
-        raise JobLostError(Failure.SERVER, f"the service has no result of this job ({error}: {said})") from None
+        reply_words = error.body.get("message") or error.response.text[:300]
+        raise JobLostError(Failure.SERVER, f"the service has no result of this job ({error}: {reply_words})") from None
 
 
 def _downloaded(client: httpx.Client, url: str) -> Image:

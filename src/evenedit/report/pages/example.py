@@ -63,7 +63,7 @@ def _calm(rubric: Rubric, question: str, value: int) -> int:
     """Return the score that is not worth a word: no change, the best of a quality, any choice without a rate."""
     spec = rubric.spec_by_column[question]
     if not spec.is_choice:
-        return spec.row.neutral or (1 if spec.row.harm == "high" else len(spec.asked.labels))
+        return spec.row.neutral or (1 if spec.row.harm == "high" else len(spec.question.labels))
     bad = any(rate.question == question and rate.met(np.array([value]))[0] for rate in spec.rates.values())
     return 0 if bad else value
 

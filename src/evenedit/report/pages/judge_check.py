@@ -35,8 +35,8 @@ def write_check(
     check: JudgeCheck, out: Path, *, title: str, factors: tuple[Factor, ...] = FACTORS, rubric: Rubric | None = None
 ) -> Path:
     """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
-    asked = tuple((rubric or default_rubric()).to_tables())
-    index = Index(Results(check.provenance, check.rules, (), factors=factors, simulated=check.simulated, rubric=asked))
+    wanted = tuple((rubric or default_rubric()).to_tables())
+    index = Index(Results(check.provenance, check.rules, (), factors=factors, simulated=check.simulated, rubric=wanted))
     built = [_moves(check, index), _groups(check, index), _calls(check, index)]
     tables = {table.id: table for table in built if table is not None}
     drawing = _figure(check, index)

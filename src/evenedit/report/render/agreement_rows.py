@@ -69,10 +69,10 @@ class AgreementRows:
 
     def judges_mean(self, people: Agreement | None) -> Agreement | None:
         """Return the judges' mean over the items of people's mean, without an interval; None where they rated none."""
-        apart = None if people is None else self.sibling(people, "mean_difference")
-        if people is None or people.value is None or apart is None or apart.value is None:
+        separate = None if people is None else self.sibling(people, "mean_difference")
+        if people is None or people.value is None or separate is None or separate.value is None:
             return None
-        return replace(people, statistic="mean_judges", value=people.value + apart.value, low=None, high=None)
+        return replace(people, statistic="mean_judges", value=people.value + separate.value, low=None, high=None)
 
     def number(self, row: Agreement, statistic: str, unit: Unit = "score") -> Number:
         """Format a row as a number of a table."""

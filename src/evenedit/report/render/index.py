@@ -138,7 +138,7 @@ class Index:
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        self.rubric = results.asked
+        self.rubric = results.full_rubric
         self.name = Names(self.rubric, {name: words.title for name, words in self.readings.items()})
         self._estimates = {_key(e.measure, e.experiment, e.condition, e.editor, e.group): e for e in results.estimates}
         self._contrasts = {_key(c.measure, c.experiment, c.condition, c.editor, c.group): c for c in results.contrasts}
@@ -347,7 +347,7 @@ class Index:
         """Return a rate's rule in words; of a choice, the options that it counts."""
         if not rate.is_:
             return rate.rule
-        if self.rubric.spec_by_column[rate.question].asked.sided == "set":
+        if self.rubric.spec_by_column[rate.question].question.sided == "set":
             return "chosen"
         options = self.rubric.options(rate.question)
         return f"= {' or '.join(options[code] for code in rate.is_)}"

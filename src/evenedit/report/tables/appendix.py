@@ -176,8 +176,8 @@ def rubric(index: Index) -> Table | None:
     """Table 14 of the paper: the questions and the wording of every answer, as raters were shown them."""
     rows: list[tuple[Cell, ...]] = []
     for q in index.results.materials.questions:
-        shown = q.words or ("",) * len(q.labels)
-        for number, (label, word) in enumerate(zip(q.labels, shown, strict=True), 1):
+        visible = q.words or ("",) * len(q.labels)
+        for number, (label, word) in enumerate(zip(q.labels, visible, strict=True), 1):
             first = number == 1
             rows.append(
                 (

@@ -72,8 +72,8 @@ def floor_by_editor(index: Index) -> Table | None:
 
 def _means(index: Index, ident: str, title: str, caption: str, condition: ConditionKind) -> Table | None:
     lines = index.lines("diagnosis")
-    asked = (q for q in index.rubric.ordinal if q not in index.rubric.replaced)
-    questions = [q for q in asked if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
+    wanted = (q for q in index.rubric.ordinal if q not in index.rubric.replaced)
+    questions = [q for q in wanted if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
     if not questions:
         return None
     rows: list[tuple[Cell, ...]] = []
@@ -146,7 +146,7 @@ def answers(index: Index) -> Table | None:
                 for measure, option in _options(index, spec):
                     e = index.find(measure, editor, experiment=experiment)
                     if e is not None and e.n:
-                        question = Label(spec.id, spec.asked.title)
+                        question = Label(spec.id, spec.question.title)
                         rows.append(
                             (editor or POOLED, experiment, question, option, Number.of(e, "share"), e.n, e.missing)
                         )
@@ -172,7 +172,7 @@ def answers(index: Index) -> Table | None:
 def _options(index: Index, spec: QuestionSpec) -> Iterator[tuple[Measure, Label]]:
     """Yield the options of a choice with the measure of their share; of a set, whether each was chosen."""
     for column in spec.columns:
-        if spec.asked.sided == "set":
+        if spec.question.sided == "set":
             code = column.removeprefix(f"{spec.id}.")
             yield Measure.share(column, YES_NO[0]), Label(code, index.rubric.option_of_set(column))
         else:
@@ -226,8 +226,8 @@ MITIGATED = ("race_drift", "gender_drift", "skin_tone")
 
 def mitigation_by_main_factor(index: Index) -> Table | None:
     """Tables 5, 21 and 26 of the paper, for every editor; by the main factor."""
-    asked = [*(q for q in MITIGATED if q in index.rubric), *(s.id for s in index.rubric.declared)]
-    shown = [q for q in asked if _changes(index, q)]
+    wanted = [*(q for q in MITIGATED if q in index.rubric), *(s.id for s in index.rubric.declared)]
+    visible = [q for q in wanted if _changes(index, q)]
     placebo = ConditionKind.PLACEBO in index.conditions("mitigation")
     arms = (ConditionKind.FEATURE, ConditionKind.PLACEBO) if placebo else (ConditionKind.FEATURE,)
     rows: list[tuple[Cell, ...]] = []
@@ -237,9 +237,9 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
             scores = [
                 Number.of(find(Measure.mean(MITIGATED[0]), condition=arm), "score")
                 for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
-                if MITIGATED[0] in shown
+                if MITIGATED[0] in visible
             ]
-            deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in shown]
+            deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in visible]
             if _has(deltas):
                 rows.append((editor or POOLED, index.main_label(code), *scores, *deltas, *_counts(deltas)))
     columns = [
@@ -248,12 +248,12 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
         *(
             Column(f"{arm}_{MITIGATED[0]}", f"{index.name(MITIGATED[0])}, {index.name(arm).lower()}")
             for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
-            if MITIGATED[0] in shown
+            if MITIGATED[0] in visible
         ),
     ]
     for arm in arms:
         prefix = "Placebo Δ" if arm is ConditionKind.PLACEBO else "Δ"
-        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {index.name(a).lower()}") for a in shown]
+        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {index.name(a).lower()}") for a in visible]
     columns += [Column("pairs", "pairs"), Column("missing", "missing")]
     note = (
         "Placebo: the baseline again with another seed. Only a change beyond it is the feature prompt's."

@@ -229,9 +229,9 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
 
 def _phrase(index: Index, rate: str) -> str:
     """Return what the edits have in common that an instrument counts; empty where only tables have it."""
-    own = index.readings[rate].phrase if rate in index.readings else ""
+    stated = index.readings[rate].phrase if rate in index.readings else ""
     is_known = rate.removeprefix(MEASURED) in index.rubric.rates or rate in outcome_rates()
-    return own or (index.rubric.phrase(rate) if is_known else "")
+    return stated or (index.rubric.phrase(rate) if is_known else "")
 
 
 def _mean_words(index: Index, name: str) -> str:

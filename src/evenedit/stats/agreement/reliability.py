@@ -56,8 +56,8 @@ def outcome_alphas(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
         mark = "; SIMULATED" if any(map(is_simulated, [name, *scores.table.raters])) else ""
         known = (~np.isnan(codes[:, of])).sum(axis=0)
         ratings = np.where(known > 1, known, 0).sum(axis=0)
-        found = zip(outcomes, alpha(codes[:, of], face[of], rules.confidence, pairs), ratings, strict=True)
-        for (outcome, _), r, n in found:
+        matches = zip(outcomes, alpha(codes[:, of], face[of], rules.confidence, pairs), ratings, strict=True)
+        for (outcome, _), r, n in matches:
             method = (NONE if r.value is None else METHOD) + mark
             numbers = r.value, r.low, r.high, r.n, int(n), method, r.p
             yield Agreement("alpha_outcome", outcome.measure, BASELINE, name, {}, "judges", *numbers)

@@ -99,17 +99,17 @@ def quantities(factor: Factor, before: Column, after: Column) -> Iterator[Quanti
 
 def seen_readings(scores: Scores) -> list[SeenReadings]:
     """Return the readings of every factor that the rubric asks about."""
-    table, found = scores.table, []
+    table, matches = scores.table, []
     for factor in table.factors:
         columns = [f"{factor.name}_{when}" for when in ("before", "after", "again")]
         if not all(column in table.rubric for column in columns):
             continue
         levels = len(factor.codes)  # what comes after them is CANNOT_TELL
-        before, after, again = (_level(scores.of(column), levels) for column in columns)
+        before, after, repeated = (_level(scores.of(column), levels) for column in columns)
         judged = table.values[:, :, table.at(columns[1])]
         judges = {table.raters[at]: _level(judged[at], levels) for at in table.of_kind(Kind.VLM)}
-        found.append(SeenReadings(factor, before, after, again, ~table.asked_for(f"{factor.name}_drift"), judges))
-    return found
+        matches.append(SeenReadings(factor, before, after, repeated, ~table.asked_for(f"{factor.name}_drift"), judges))
+    return matches
 
 
 def _level(values: NDArray[np.int8], levels: int) -> Column:

@@ -44,8 +44,8 @@ def role_effects(scores: Scores, rules: AnalysisRules) -> Iterator[RoleEffect]:
 def _roles(scores: Scores) -> pd.DataFrame:
     """Return one row per edit with a clear role: editor, prompt, pronoun, order, coding, male."""
     known = {p.id: p for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
-    edits, asked = scores.edits, "target_role" in scores.table.rubric
-    role = scores.of("target_role") if asked else np.zeros(len(edits), dtype=np.int8)
+    edits, wanted = scores.edits, "target_role" in scores.table.rubric
+    role = scores.of("target_role") if wanted else np.zeros(len(edits), dtype=np.int8)
     chosen = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy() & np.isin(role, (1, 2))
     rows = []
     for at in map(int, np.flatnonzero(chosen & edits["prompt_id"].isin(known).to_numpy())):

@@ -103,8 +103,8 @@ def group_tests(
 
 def _without(tests: GroupTests, carried: NDArray[np.bool_]) -> GroupTests:
     """Return the tests with p = 1 for groups whose events one face carries; of two groups, for both."""
-    whole = len(carried) == 2 and carried.any()
-    p = tuple(1.0 if one is not None and (whole or of) else one for one, of in zip(tests.p, carried, strict=True))
+    entire = len(carried) == 2 and carried.any()
+    p = tuple(1.0 if one is not None and (entire or of) else one for one, of in zip(tests.p, carried, strict=True))
     return replace(tests, p=p)
 
 

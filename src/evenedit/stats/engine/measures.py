@@ -122,7 +122,7 @@ def add_choice_measures(
             names = f"{prefix}met.{name}", f"{prefix}n.{name}", f"{prefix}asked.{name}"
             ledger.add(RatioMeasure(Measure.rate(name), *names, condition), rate.met(value) * count, count, wanted)
     labels = rubric.questions[question].labels
-    in_set = rubric.spec_by_column[question].asked.sided == "set"
+    in_set = rubric.spec_by_column[question].question.sided == "set"
     for at, code in enumerate(labels[:1] if in_set else labels, 1):
         names = f"{prefix}is.{question}.{code}", f"n.{question}", f"asked.{question}"
         measure = RatioMeasure(Measure.share(question, code), *names, condition)

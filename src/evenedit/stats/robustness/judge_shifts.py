@@ -61,12 +61,12 @@ def shifts(
         one_prompt: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
         crossed = CrossedPanel(ledger.panel(rows, one_prompt, "judges-check", ident))
         groups = crossed.panel.axes.groups()
-        found = {(e.measure, e.editor, *e.group.items()): e for e in estimates(crossed, groups, rules)}
+        matches = {(e.measure, e.editor, *e.group.items()): e for e in estimates(crossed, groups, rules)}
         for group in groups:
             for judge in crossed.panel.editors:
                 for question in rubric.ordinal:
                     of = {
-                        m: found.get((kind(f"{m}.{question}"), judge, *group.items())) for m, kind in MEASURES.items()
+                        m: matches.get((kind(f"{m}.{question}"), judge, *group.items())) for m, kind in MEASURES.items()
                     }
                     first = of["mean"]
                     if first is not None:

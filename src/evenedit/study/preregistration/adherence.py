@@ -58,9 +58,7 @@ class PlanAdherence:
                 self.seal.sealed, self.seal.digest, changes, tuple(_outcomes(results, sealed, standing))
             ),
             findings=tuple(
-                replace(
-                    f, standing=standing if any(_is_about(f, rule, results.asked) for rule in rules) else "exploratory"
-                )
+                replace(f, standing=standing if _is_stated(f, rules, results.full_rubric) else "exploratory")
                 if f.kind in ABOUT_EDITORS
                 else f
                 for f in results.findings
@@ -86,6 +84,11 @@ def _outcomes(results: Results, sealed: Sequence[tuple[str, str]], standing: Sta
             continue
         for one in outcomes:
             yield HypothesisOutcome(text, why, one.editor, one.answer.value, one.evidence, standing)
+
+
+def _is_stated(finding: Finding, rules: Sequence[Rule | FindingRule], rubric: Rubric) -> bool:
+    """Return whether a finding concerns what one of the hypotheses names."""
+    return any(_is_about(finding, rule, rubric) for rule in rules)
 
 
 def _is_about(finding: Finding, rule: Rule | FindingRule, rubric: Rubric) -> bool:
