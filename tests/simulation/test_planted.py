@@ -83,7 +83,9 @@ def test_an_answer_that_the_question_does_not_have_is_refused_with_its_answers()
 
 
 def test_an_effect_concerns_its_groups_and_comes_at_its_rate():
-    editor = PlantedEditor(effects=[{"question": "hair_change", "answer": 4, "rate": 0.4, "groups": {"race": ["Indian"]}}])
+    editor = PlantedEditor(
+        effects=[{"question": "hair_change", "answer": 4, "rate": 0.4, "groups": {"race": ["Indian"]}}]
+    )
     people = [face(race, seed) for race in ("Indian", "White") for seed in range(30)]
     answers = [says(edited(editor, person, seed), HAIR)["hair_change"] for person in people for seed in range(4)]
     indian, white = answers[:120], answers[120:]

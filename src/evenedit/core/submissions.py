@@ -38,7 +38,7 @@ class PendingError(Failed):
     """A job that goes on at the service: it is not tried again in this run, and followed up by the next."""
 
 
-class Submission:
+class SubmittedJob:
     """The submission of one edit, in memory; a run keeps it in the study's database (`run/submissions.py`)."""
 
     is_old = False

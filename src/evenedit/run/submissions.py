@@ -9,7 +9,7 @@ from typing import Any
 
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.records import Edit
-from evenedit.core.submissions import Submission, SubmissionState
+from evenedit.core.submissions import SubmissionState, SubmittedJob
 from evenedit.providers.budget import Budget, Reservation
 from evenedit.run.worker import EditTask
 from evenedit.storage.store import Store, StoredSubmission
@@ -36,7 +36,7 @@ class SubmissionLedger:
         self._under_way[task.request.id] = submission
         return submission.state is SubmissionState.ACCEPTED or submission.reserve()
 
-    def of(self, request_id: str) -> Submission:
+    def of(self, request_id: str) -> SubmittedJob:
         """Return the submission of an edit that has begun."""
         return self._under_way[request_id]
 
@@ -55,7 +55,7 @@ class SubmissionLedger:
             self._under_way.popitem()[1].settle()
 
 
-class LedgerSubmission(Submission):
+class LedgerSubmission(SubmittedJob):
     """The submission of one edit, with its row in the database."""
 
     def __init__(self, ledger: SubmissionLedger, request_id: str) -> None:

@@ -20,7 +20,7 @@ from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import BatchEditor, Editor, NoImage, Output, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
-from evenedit.core.submissions import Submission
+from evenedit.core.submissions import SubmittedJob
 
 TRUTH = NOTE + "truth"
 POISONED = re.compile(
@@ -62,7 +62,7 @@ class Worker:
         self,
         setup: WorkerSetup,
         editor: Editor | None = None,
-        submission: Callable[[str], Submission] | None = None,
+        submission: Callable[[str], SubmittedJob] | None = None,
     ) -> None:
         self.setup = setup
         self._submission = submission

@@ -2,7 +2,7 @@
 
     submit  ─▶  the picture, or a job  ─▶  poll until it is done  ─▶  the picture, by URL, base64 or as the body
 
-What fails is tried again from there: what was submitted once is followed up, in this run or the next (`Submission`).
+What fails is tried again from there: what was submitted once is followed up, in this run or the next (`SubmittedJob`).
 Errors of polling and downloading concern one edit. Of those of submitting, only what is certain to repeat (a wrong key,
 an unknown model) stops the editor.
 
@@ -32,7 +32,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.core.retry import try_again
 from evenedit.core.settings import InheritsSettings
-from evenedit.core.submissions import JobLostError, PendingError, Submission, SubmissionState
+from evenedit.core.submissions import JobLostError, PendingError, SubmissionState, SubmittedJob
 from evenedit.editors.api.template import LEFT_OUT, at, filled, places, used
 from evenedit.providers.calls import DeclinedError, Provider, to_image, to_png
 from evenedit.providers.messages import join_messages
@@ -73,7 +73,7 @@ class HttpEditor(InheritsSettings):
 
     remote = True
     submits = True
-    """What it sends is recorded before: its `edit` takes a `Submission`."""
+    """What it sends is recorded before: its `edit` takes a `SubmittedJob`."""
     added_settings = frozenset({"text"})
 
     def __init__(
@@ -153,13 +153,13 @@ class HttpEditor(InheritsSettings):
         return {**sent, "workflow": digest(self._workflow)} if self._workflow else sent
 
     def edit(
-        self, images: Sequence[Image], instruction: str, seed: int, submission: Submission | None = None
+        self, images: Sequence[Image], instruction: str, seed: int, submission: SubmittedJob | None = None
     ) -> Output:
         """Return the edited picture, the service's refusal with its reason, or its words."""
         if len(images) > self.max_images:
             raise EvenEditError(f"this service takes {self.max_images} image(s), but the request has {len(images)}")
         pictures = [to_png(image) for image in images]
-        job = submission or Submission()
+        job = submission or SubmittedJob()
         try:
             return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed, job))
         except DeclinedError as declined:
@@ -175,7 +175,7 @@ class HttpEditor(InheritsSettings):
     # -- one edit ------------------------------------------------------------------------------------------
 
     def _edit(
-        self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int, job: Submission
+        self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int, job: SubmittedJob
     ) -> Output:
         """Submit the edit unless that is done, and return its result."""
         until = time.monotonic() + self.timeout
@@ -196,7 +196,7 @@ class HttpEditor(InheritsSettings):
             raise
 
     def _submitted(
-        self, client: httpx.Client, values: dict[str, Any], pictures: Sequence[bytes], job: Submission
+        self, client: httpx.Client, values: dict[str, Any], pictures: Sequence[bytes], job: SubmittedJob
     ) -> Any:
         """Send the request and return the answer; record what is known of it otherwise."""
         values["workflow"] = filled(self._workflow, values) if self._workflow else LEFT_OUT

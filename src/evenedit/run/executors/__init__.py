@@ -9,7 +9,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, LoadError
 from evenedit.core.python_objects import KIND
 from evenedit.core.records import Edit
-from evenedit.core.submissions import Submission
+from evenedit.core.submissions import SubmittedJob
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.run.executors.pool import Limits, WorkerPool, run_tasks
 from evenedit.run.executors.processes import Processes, visible_gpus
@@ -48,7 +48,7 @@ def edit(
     queue: EditQueue,
     pool: Processes | None = None,
     python_editor: PythonEditorAdapter | None = None,
-    submission: Callable[[str], Submission] | None = None,
+    submission: Callable[[str], SubmittedJob] | None = None,
 ) -> Iterator[list[Edit]]:
     """Make the edits with the study's executor; yield finished edits.
 
