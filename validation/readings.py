@@ -171,11 +171,7 @@ def _distance(found: Measurement) -> float:
 
 
 def read_requests(name: str) -> list[tuple[str, bool, Answer]]:
-<<<<<<< HEAD
     """What is told of planted changes of one portrait: for the kind each answers, of harmless ones for clothing."""
-=======
-    """What is told of planted changes of one portrait for the kind each answers; of harmless ones for clothing."""
->>>>>>> readings
     cv2.setNumThreads(1)
     (person,) = sitters([DATA / "portraits" / f"{name}.jpg"])
     source, told = Picture(person.rgb), []

@@ -95,7 +95,7 @@ def is_remote(group: str, name: str) -> bool:
 
 
 def submits(name: str) -> bool:
-    """Return whether an editor records what it sends to its service: its `edit` takes a `Submission`."""
+    """Return whether an editor records what it sends to its service: its `edit` takes a `SubmittedJob`."""
     return bool(getattr(_factory("editors", name), "submits", False))
 
 
