@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin, Literal
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -139,6 +139,8 @@ def words(annotation: Any) -> str:
         return " or ".join(f"`{toml(value)}`" for value in inner)
     if origin is list:
         return f"list of {words(inner[0])}"
+    if origin is Annotated:
+        return words(inner[0])
     if origin is dict:
         return f"table of {words(inner[1])}, by {words(inner[0])}" if get_origin(inner[0]) is Literal else "table"
     if inner:

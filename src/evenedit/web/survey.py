@@ -100,7 +100,7 @@ class Stored(BaseModel):
     """The highest sequence kept for this answer: more than the one sent, if a newer answer was there already."""
 
 
-class QuestionOfPage(BaseModel):
+class PageQuestion(BaseModel):
     """One question about an item."""
 
     id: str
@@ -137,7 +137,7 @@ class PageBody(BaseModel):
     note: str
     instructed: bool
     pictures: list[PictureBody]
-    questions: list[QuestionOfPage]
+    questions: list[PageQuestion]
     answers: list[PreviousAnswer]
 
 
@@ -436,7 +436,7 @@ def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
         note=_role(item, known, language),
         instructed=item.instructed is not None,
         pictures=[PictureBody(slot=slot, id=ident) for slot, ident in item.pictures.items()],
-        questions=[QuestionOfPage(id=q.id, slots=slots[q.id], **known.wording(q, language)) for q in questions.values()],
+        questions=[PageQuestion(id=q.id, slots=slots[q.id], **known.wording(q, language)) for q in questions.values()],
         answers=[
             PreviousAnswer(slot=slot, question=question, value=value)
             for (slot, question), value in item.answers.items()
