@@ -182,7 +182,7 @@ def test_the_export_has_codes_a_column_for_each_option_and_a_codebook(service, s
     assert book["background"]["rates"] == {
         "background_removed": "background is removed among kept|blurred|office|street|removed"
     }
-    assert book["hair_change"]["people"] == 1 and book["preference"]["people"] == 0
+    assert book["hair_change"]["answered_by"] == {"human": 1} and book["preference"]["answered_by"] == {}
     rows = list(csv.DictReader(io.StringIO(tables["codebook.csv"].decode())))
     (hat,) = [row for row in rows if row["column"] == "added.hat"]
     assert (hat["position"], hat["code"], hat["label.ko"], hat["text.en"]) == (

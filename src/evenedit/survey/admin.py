@@ -97,7 +97,9 @@ class SurveyAdmin:
         """Return all participants except previews, with the quality of their answers under the study's rules."""
         known = {
             q.rater: q
-            for q in people.qualities(people.read(self.database, self._service.file.rubric), self._service.section)
+            for q in people.qualities(
+                people.read(self.database, rubric=self._service.file.rubric), self._service.section
+            )
         }
         return self._statuses(participants.c.platform != PREVIEW, known)
 

@@ -32,7 +32,7 @@ def exists(folder: Path, url: str | None) -> bool:
     return url is not None or (folder / tables.DATABASE).exists()
 
 
-def read(database: SurveyStore, rubric: Rubric | None = None, survey: int | None = None) -> pd.DataFrame:
+def read(database: SurveyStore, survey: int | None = None, rubric: Rubric | None = None) -> pd.DataFrame:
     """Return all answers of all participants, one row each, without previews.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
@@ -140,7 +140,7 @@ def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
 def people_frame(file: StudyFile, database: SurveyStore) -> tuple[pd.DataFrame, list[Quality]]:
     """Return all answers, and the quality of all raters under the study's rules."""
     section = file.sections.survey or SurveySection()
-    frame = read(database, file.rubric)
+    frame = read(database, rubric=file.rubric)
     return frame, qualities(frame, section)
 
 

@@ -19,7 +19,7 @@ from evenedit.ratings.to_csv import answer_column
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.answers import counted_answers, people_frame
-from evenedit.survey.codebook import as_json, as_table, codebook
+from evenedit.survey.codebook import codebook_files, codebook_of_people
 from evenedit.survey.profiles import participants_frame, rater_profiles
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
@@ -49,9 +49,8 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     if section := file.sections.survey:
         known = rater_profiles(section, database, counted_answers(frame, quality))
         tables |= {"participants": participants_frame(known)} if known else {}
-    book = codebook(file, frame)
     written = {f"{name}.csv": as_csv(table) for name, table in tables.items()}
-    return written | {"codebook.csv": as_csv(as_table(book)), "codebook.json": as_json(book)}
+    return written | codebook_files(codebook_of_people(file, frame))
 
 
 def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) -> list[Path]:

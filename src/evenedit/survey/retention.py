@@ -33,7 +33,7 @@ def enforce(database: SurveyStore, section: SurveySection, now: float, rubric: R
     """Delete the ids of everybody if the day has passed; returns of how many people."""
     if not is_over(section, now) or not (_any(database, participants, _identified()) or _any(database, profiles)):
         return 0
-    frame = answers.read(database, rubric)
+    frame = answers.read(database, rubric=rubric)
     counts = keep_counts(section, database, answers.counted_answers(frame, answers.qualities(frame, section)))
 
     def work(db: sa.Connection) -> int:

@@ -48,7 +48,7 @@ def _now(request: Request) -> dict[str, Any]:
     if service is None:
         raise HttpProblem(404, "This study has no survey.")
     admin, section = SurveyAdmin(service), service.section
-    frame = people.read(service.database, service.file.rubric)
+    frame = people.read(service.database, rubric=service.file.rubric)
     quality = people.qualities(frame, section)
     participants, tasks = admin.people(), admin.progress()
     times = monitoring.work_times(participants, frame, section)
