@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evenedit.config.study_file import StudyFile, SurveySection
@@ -29,7 +30,7 @@ def codebook_of_table(file: StudyFile, table: RatingTable) -> list[dict[str, Any
     book = []
     for spec in file.rubric.specs:
         columns = [table.at(column) for column in spec.columns]
-        answered: list[bool] = (table.values[:, :, columns] > MISSING).any(axis=(1, 2)).tolist()
+        answered = np.asarray((table.values[:, :, columns] > MISSING).any(axis=(1, 2)))
         counts = Counter(kind for kind, any_answer in zip(table.kinds, answered, strict=True) if any_answer)
         book.append(_entry(file, spec.asked, counts))
     return book
