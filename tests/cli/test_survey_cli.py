@@ -64,7 +64,7 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     links = call("invite", tmp_path, "--count", 3).splitlines()
     assert len(set(links)) == 3 and all(link.startswith("https://x.example/survey?invite=guest-") for link in links)
     names = {line.rsplit("/", 1)[1] for line in call("export", tmp_path, "--out", tmp_path / "out").split()}
-    assert names == {f"{table}.csv" for table in ("ratings", "choices", "quality")}
+    assert names == {f"{table}.csv" for table in ("ratings", "choices", "quality", "codebook")} | {"codebook.json"}
     assert "erased" in call("withdraw", tmp_path, "bob", "--platform", "panel")
     with pytest.raises(EvenEditError, match="no participant from panel"):
         call("withdraw", tmp_path, "bob", "--platform", "panel")

@@ -86,3 +86,55 @@ def finish(service: SurveyService, name: str, survey: int = 1, **how: Any) -> Vi
     visit = seated(service, name, survey)
     answer(service, visit.token, **how)
     return service.submit(visit.token)
+
+
+DECLARED: list[dict[str, Any]] = [
+    {
+        "id": "hair_change",
+        "kind": "ordinal",
+        "title": "Hair change",
+        "text": "How much did the hair change?",
+        "levels": ["Same", "Slightly", "Clearly", "Another style"],
+        "neutral": 1,
+        "rates": {"hair_changed": {"at_least": 3}},
+        "check": {"text": "The hair is the same. What do you answer?", "right": 1},
+        "translations": {
+            "ko": {"text": "머리가 얼마나 달라졌습니까?", "levels": ["같음", "조금", "분명히", "다른 스타일"]}
+        },
+    },
+    {
+        "id": "background",
+        "kind": "categorical",
+        "title": "Background",
+        "text": "What became of the background?",
+        "options": [
+            {"code": code, "label": code.capitalize()} for code in ("kept", "blurred", "office", "street", "removed")
+        ],
+        "cannot_tell": True,
+        "concerns": "scene",
+        "rates": {"background_removed": {"is": ["removed"]}},
+        "translations": {
+            "ko": {"text": "배경은 어떻게 되었습니까?", "levels": ["유지", "흐림", "사무실", "거리", "제거"]}
+        },
+    },
+    {
+        "id": "added",
+        "kind": "set",
+        "title": "What was added",
+        "text": "What did the edit add?",
+        "options": [{"code": code, "label": code.capitalize()} for code in ("glasses", "hat", "jewellery")],
+        "rates": {"hat_added": {"is": ["hat"]}},
+        "translations": {"ko": {"text": "무엇이 추가되었습니까?", "levels": ["안경", "모자", "장신구"]}},
+    },
+    {
+        "id": "pose_kept",
+        "kind": "yes-partial-no",
+        "title": "Pose kept",
+        "text": "Is the pose kept?",
+        "harm": "low",
+        "rates": {"pose_lost": {"is": ["no"]}},
+        "prompts": ["O-*"],
+        "translations": {"ko": {"text": "자세가 유지되었습니까?"}},
+    },
+]
+"""A question of every kind but yes-no, which is a choice like any other."""

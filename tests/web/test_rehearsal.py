@@ -2,9 +2,11 @@
 
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.answers import PeopleRatings
 from evenedit.survey.sessions import SurveyService
 from evenedit.web.rehearsal import rehearse
-from tests.support.surveys import copy_study, make_study
+from tests.support.studies import open_study
+from tests.support.surveys import DECLARED, copy_study, make_study
 
 
 def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_path):
@@ -39,3 +41,21 @@ def test_simulated_people_pick_their_tasks_where_participants_pick(tmp_path):
     made = make_study(tmp_path / "made")
     study = copy_study(made, tmp_path / "study", surveys=[1], raters_per_item=1, dashboard=True)
     assert rehearse(study).startswith("6 of 6 slots filled by SIMULATED people")
+
+
+def test_simulated_people_answer_the_studys_own_questions_of_every_kind(tmp_path):
+    study = open_study(
+        tmp_path,
+        judges=[],
+        questions=DECLARED,
+        survey={"cases": 4, "items_per_task": 4, "raters_per_item": 2, "instructed": 2, "settings": {"error": 0.0}},
+    )
+    study.run()
+    assert rehearse(study).startswith("2 of 2 slots filled")
+    given = {(rating.question_id, rating.value) for rating in PeopleRatings(study.file).ratings()}
+    unchanged = {
+        ("hair_change", 1),
+        ("background", 1),
+        *((f"added.{code}", 2) for code in ("glasses", "hat", "jewellery")),
+    }
+    assert unchanged <= given, "nothing was planted: no change, the first option, none of a set"

@@ -224,7 +224,7 @@ def _print_quality(quality: Quality) -> None:
 @OUT
 @example("evenedit survey export my-study --out my-study/ratings")
 def export(study: Path, out: Path | None) -> None:
-    """Write ratings, choices and data quality, under pseudonyms. As CSV and Parquet."""
+    """Write ratings, choices and data quality, under pseudonyms, with a codebook. As CSV and JSON."""
     from evenedit.survey.export import write
 
     loaded = open_study(study)
@@ -237,6 +237,11 @@ def export(study: Path, out: Path | None) -> None:
 @STUDY
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @EDITOR_NAMES
+@click.option(
+    "--columns",
+    type=click.Path(path_type=Path),
+    help='A TOML file that says which column of FILES holds a question: edit_applied = "Q1".',
+)
 @click.option("--demographics", is_flag=True, help="FILES are demographic exports of Prolific instead of ratings.")
 @click.option(
     "--consented",
@@ -247,11 +252,19 @@ def export(study: Path, out: Path | None) -> None:
     "evenedit survey import my-study ratings.csv --editor flux=flux2-dev\n"
     "evenedit survey import my-study prolific_demographic_export.csv --demographics"
 )
-def import_(study: Path, files: tuple[Path, ...], editors: dict[str, str], demographics: bool, consented: bool) -> None:
+def import_(
+    study: Path,
+    files: tuple[Path, ...],
+    editors: dict[str, str],
+    columns: Path | None,
+    demographics: bool,
+    consented: bool,
+) -> None:
     """Import ratings by people that another tool collected.
 
-    A long CSV, or results of Mechanical Turk. With --demographics, import who the participants are: only of those who
-    consented, and printed only as counts of five people or more.
+    A long CSV, or results of Mechanical Turk: a column for each question, with positions, codes or words. With
+    --demographics, import who the participants are: only of those who consented, and printed only as counts of five
+    people or more.
     """
     from evenedit.storage.survey_store import SurveyStore
 
@@ -263,17 +276,20 @@ def import_(study: Path, files: tuple[Path, ...], editors: dict[str, str], demog
             for path in files:
                 _import_demographics(path, database, section, consented)
         else:
-            _import_ratings(loaded, database, files, editors)
+            _import_ratings(loaded, database, files, editors, columns)
     finally:
         database.close()
 
 
-def _import_ratings(loaded: Study, database: SurveyStore, files: tuple[Path, ...], editors: dict[str, str]) -> None:
+def _import_ratings(
+    loaded: Study, database: SurveyStore, files: tuple[Path, ...], editors: dict[str, str], columns: Path | None
+) -> None:
     from evenedit.survey import import_csv
     from evenedit.survey.answers import people_frame
 
+    names = import_csv.read_columns(columns, loaded.file) if columns else {}
     for path in files:
-        imported = import_csv.read(path, database, loaded.file, loaded.store, editors, getpass.getuser())
+        imported = import_csv.read(path, database, loaded.file, loaded.store, editors, getpass.getuser(), names)
         click.echo(
             f"{path}: {imported.pages:,} ratings of {imported.raters} people ({imported.answers:,} answers)"
             + (f"; {imported.rejected} rejected assignments left out" if imported.rejected else "")

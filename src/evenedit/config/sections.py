@@ -437,7 +437,7 @@ class SurveySection(_Section):
     """[survey]: which cases people rate, how, and simulated participants for a rehearsal."""
 
     surveys: list[Literal[1, 2, 3]] = Field(default=[1], min_length=1)
-    """1: five axes for each output; 2: which output preserves the identity; 3: who has the role."""
+    """1: about each output; 2: which output preserves the identity; 3: who has the role."""
     sampler: Literal["balanced", "strata", "priority"] = "balanced"
     """Sampling of cases: evenly (`balanced`, `strata`), or by the judges' scores (`priority`)."""
     population: Literal["diagnosis", "mitigation"] = "diagnosis"

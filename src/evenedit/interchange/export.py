@@ -30,6 +30,7 @@ from evenedit.stats import AnalysisRules, KnownEffect, StudyFacts
 from evenedit.study.analysis import SURVEY, analysis_rules, known_effects, study_counts
 from evenedit.study.context import StudyContext
 from evenedit.study.materials import collect_materials
+from evenedit.survey.codebook import codebook_files, codebook_of_table
 
 FILE, SCHEMA = "study.json", "evenedit.export/1"
 PARQUET = "ratings.parquet"
@@ -129,13 +130,16 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
 
 
 def write_export(study: StudyContext, out: Path, *, parquet: bool = False) -> list[Path]:
-    """Write every rating of a study as CSV, reviews with their notes, and study.json; return the paths.
+    """Write every rating of a study as CSV, reviews with their notes, a codebook and study.json; return the paths.
 
     With `parquet`, write ratings.parquet too.
     """
     table = study.table()
     paths = write_tables(table, out, extra_columns=_extra_columns(study, table), words=_words(study))
     paths += write_reviews(study, out)
+    for name, content in codebook_files(codebook_of_table(study.file, table)).items():
+        write_whole(out / name, content)
+        paths.append(out / name)
     write_whole(out / FILE, StudyRecord.of(study, table).to_json().encode())
     return [*paths, out / FILE, *([write_parquet(table, out / PARQUET)] if parquet else [])]
 

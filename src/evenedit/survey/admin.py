@@ -95,7 +95,12 @@ class SurveyAdmin:
 
     def people(self) -> list[ParticipantStatus]:
         """Return all participants except previews, with the quality of their answers under the study's rules."""
-        known = {q.rater: q for q in people.qualities(people.read(self.database), self._service.section)}
+        known = {
+            q.rater: q
+            for q in people.qualities(
+                people.read(self.database, rubric=self._service.file.rubric), self._service.section
+            )
+        }
         return self._statuses(participants.c.platform != PREVIEW, known)
 
     def previews(self) -> list[ParticipantStatus]:

@@ -12,10 +12,12 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.hashing import digest
+from evenedit.protocol.rubric import default_rubric
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import PREVIEW, facts, items, participants, slots
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey import previews
+from evenedit.survey.questions import instructed_answers
 from evenedit.survey.sample import sampled
 from evenedit.survey.tasks import Material, compose
 
@@ -26,7 +28,9 @@ def lay_out(database: SurveyStore, section: SurveySection, material: Material, f
         cases = sampled(file, store, survey)
         design = section.model_dump(include={"raters_per_item", "items_per_task", "gold", "gold_share", "instructed"})
         edited = sorted(ident for ident in material.edits if material.edited(ident))
-        name = digest([cases, design, edited])
+        checks = instructed_answers(survey, file.rubric)
+        usual = checks == instructed_answers(survey, default_rubric())
+        name = digest([cases, design, edited, *([] if usual else [checks])])
         if database.fact(f"layout {survey}") != name:
             database.write(partial(_lay_out_survey, database, section, material, file, store, survey, cases, name))
 
@@ -47,7 +51,7 @@ def _lay_out_survey(
     if db.execute(arrived).scalar_one():
         return
     previews.remove(db, in_survey)
-    pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed)
+    pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed, file.rubric)
     db.execute(sa.delete(slots).where(slots.c.survey == survey))
     db.execute(sa.delete(items).where(items.c.survey == survey))
     db.execute(

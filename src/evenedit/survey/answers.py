@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,19 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
+from evenedit.protocol.rubric import Rubric, default_rubric
 from evenedit.ratings.profiles import RaterProfiles
 from evenedit.storage import survey_schema as tables
 from evenedit.storage.survey_schema import PREVIEW, answers, displayed, items, participants, slots
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.profiles import rater_profiles
 from evenedit.survey.quality import COLUMNS, Quality, assess
-from evenedit.survey.questions import PAIRWISE, PREFERENCE
+from evenedit.survey.questions import APPROPRIATE, compares_outputs, heeded
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
 from evenedit.survey.visits import VisitEnding
 
 IMPORTED = "import"
 """The platform of ratings imported from a file; their raters hold no slots."""
-PAIRED = {question.id for question in PAIRWISE}
 
 
 def exists(folder: Path, url: str | None) -> bool:
@@ -32,12 +32,14 @@ def exists(folder: Path, url: str | None) -> bool:
     return url is not None or (folder / tables.DATABASE).exists()
 
 
-def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
+def read(database: SurveyStore, survey: int | None = None, rubric: Rubric | None = None) -> pd.DataFrame:
     """Return all answers of all participants, one row each, without previews.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
     baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a slot of the study, or imported.
     """
+    rubric = rubric or default_rubric()
+    paired = compares_outputs(rubric)
     query = (
         sa.select(
             participants.c.pseudonym,
@@ -69,24 +71,25 @@ def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
     )
     if survey is not None:
         query = query.where(participants.c.survey == survey)
-    rows = [_row(r) for r in database.rows(query)]
+    rows = [_row(r, rubric, paired) for r in database.rows(query)]
     return pd.DataFrame(rows, columns=[*COLUMNS, *EXTRA])
 
 
-EXTRA = ("survey", "task", "place", "slot", "baseline", "mitigated", "ending", "counted", "at")
+EXTRA = ("asked", "levels", "survey", "task", "place", "slot", "baseline", "mitigated", "ending", "counted", "at")
 
 
-def _row(row: Any) -> dict[str, Any]:
+def _row(row: Any, rubric: Rubric, paired: set[str]) -> dict[str, Any]:
     at = {"A": 1 if row.swapped else 0, "B": 0 if row.swapped else 1}.get(row.slot)
     value = row.value
-    if row.question in PAIRED and row.swapped and value in (1, 2):
+    if row.question in paired and row.swapped and value in (1, 2):
         value = 3 - value
     low = high = None
     if row.kind == GOLD and at is not None:
-        low, high = row.expected.get(str(at), {}).get(row.question, (None, None))
+        low, high = _known(row.expected.get(str(at), {}), row.question, value, rubric)
     elif row.kind == INSTRUCTED:
-        low = high = row.expected["value"]
+        low = high = heeded(row.question, row.expected["value"], rubric)
         value = row.value  # the answer as ticked, whichever image was A
+    spec = rubric.spec_by_column.get(row.question)
     submitted = row.ending == VisitEnding.COMPLETED and row.submitted is not None
     return {
         "rater": row.pseudonym,
@@ -98,6 +101,8 @@ def _row(row: Any) -> dict[str, Any]:
         "low": low,
         "high": high,
         "milliseconds": row.milliseconds,
+        "asked": spec.id if spec else row.question,
+        "levels": None if spec and spec.declared and spec.is_choice else len(spec.question.labels) if spec else 0,
         "survey": row.survey,
         "task": row.task,
         "place": row.place,
@@ -110,6 +115,21 @@ def _row(row: Any) -> dict[str, Any]:
     }
 
 
+def _known(expected: Mapping[str, Any], column: str, value: int, rubric: Rubric) -> Sequence[int | None]:
+    """Return the lowest and the highest right answer of a gold item; of right codes, the given answer or none."""
+    spec = rubric.spec_by_column.get(column)
+    right: Sequence[Any] | None = expected.get(column, expected.get(spec.id) if spec else None)
+    if right is None:
+        return None, None
+    if not any(isinstance(answer, str) for answer in right):
+        return right
+    if column == (spec.id if spec else column):
+        is_right = rubric.questions[column].labels[value - 1] in right
+    else:
+        is_right = (column.partition(".")[2] in right) == (value == 1)
+    return (value, value) if is_right else (0, 0)
+
+
 def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
     """Return the quality of all raters, survey by survey. Gold items count only if the right answer is known."""
     known = frame.assign(low=frame["low"].astype(float), high=frame["high"].astype(float))
@@ -120,14 +140,15 @@ def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
 def people_frame(file: StudyFile, database: SurveyStore) -> tuple[pd.DataFrame, list[Quality]]:
     """Return all answers, and the quality of all raters under the study's rules."""
     section = file.sections.survey or SurveySection()
-    frame = read(database)
+    frame = read(database, rubric=file.rubric)
     return frame, qualities(frame, section)
 
 
 def counted_answers(frame: pd.DataFrame, quality: Sequence[Quality]) -> pd.DataFrame:
     """Return the answers about cases, without those of people whom the study's rules exclude."""
     excluded = {q.rater for q in quality if q.excluded}
-    frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
+    about_both = (frame["output"] == "") & (frame["question"] != APPROPRIATE.id)
+    frame = frame.assign(output=frame["output"].mask(about_both, frame["mitigated"]))
     counted = frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")
     return frame[counted & ~frame["rater"].isin(excluded)]
 

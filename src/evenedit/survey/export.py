@@ -7,29 +7,27 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
 from evenedit.core.records import ConditionKind, Request
 from evenedit.core.spreadsheet import as_csv
-from evenedit.protocol import AXES, QUESTIONS, Factor
+from evenedit.protocol import Factor, Rubric
+from evenedit.ratings.to_csv import answer_column
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.answers import counted_answers, people_frame
+from evenedit.survey.codebook import codebook_files, codebook_of_people
 from evenedit.survey.profiles import participants_frame, rater_profiles
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.sample import sample_name
 from evenedit.survey.tasks import CASE
 
-_REPLACED = {q.id: q.replaces for q in QUESTIONS.values() if q.replaces}
-_CHOICES = {
-    PREFERENCE.id: (ConditionKind.BASELINE.value, "mitigated", "same"),
-    APPROPRIATE.id: (ConditionKind.BASELINE.value, "mitigated", "same"),
-    ROLE.id: ("male", "female", "unclear"),
-    "stereotype": QUESTIONS["stereotype"].labels,
-}
+_IN_LOWER_CASE = (PREFERENCE.id, ROLE.id)
+"""Questions whose codes the published tables write in lower case."""
 
 
 def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, bytes]:
@@ -37,21 +35,23 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
 
     ratings: one row per person and output, in the columns that `evenedit analyze --ratings` reads; choices: surveys 2
     and 3, one row per answer; quality: one row per person; participants: how many people gave which answer about
-    themselves, without small cells. No table says of one person what they said about themselves.
+    themselves, without small cells. No table says of one person what they said about themselves. codebook: what was
+    asked, and what each stored answer means.
     """
     frame, quality = people_frame(file, database)
     cases = frame[frame["kind"] == CASE]
     requests = store.requests()
     chances = {survey: store.cases(sample_name(file, survey)) for survey in (1, 2, 3)}
     excluded = {q.rater: "; ".join(q.excluded) for q in quality}
-    describe = _Describe(store, file.factors, requests, chances, excluded)
+    describe = _Describe(store, file.factors, requests, chances, excluded, file.rubric)
     ratings = _ratings(cases[cases["survey"] == 1], describe)
     choices = _choices(cases[cases["survey"] != 1], describe)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
     if section := file.sections.survey:
         known = rater_profiles(section, database, counted_answers(frame, quality))
         tables |= {"participants": participants_frame(known)} if known else {}
-    return {f"{name}.csv": as_csv(table) for name, table in tables.items()}
+    written = {f"{name}.csv": as_csv(table) for name, table in tables.items()}
+    return written | codebook_files(codebook_of_people(file, frame))
 
 
 def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) -> list[Path]:
@@ -74,8 +74,10 @@ class _Describe:
         requests: dict[str, Request],
         chances: dict[int, dict[str, float]],
         excluded: dict[str, str],
+        rubric: Rubric,
     ) -> None:
         self.factors = factors
+        self.rubric = rubric
         self._requests = requests
         self._sources = store.sources()
         self._chances = chances
@@ -107,10 +109,16 @@ def _edit_columns(factors: Sequence[Factor]) -> list[str]:
     return ["experiment", "condition", "editor", "source_id", *(f.name for f in factors), "prompt_id", "seed"]
 
 
-def _rating_columns(factors: Sequence[Factor]) -> list[str]:
+def _rated(rubric: Rubric) -> list[str]:
+    """Return the columns of answers about an output; a question that takes another's place has no column of its own."""
+    specs = rubric.spec_by_column.items()
+    return [c for c, s in specs if s.row.about == "pair" and not s.row.replaces and "people" in s.row.answered_by]
+
+
+def _rating_columns(factors: Sequence[Factor], rated: Sequence[str]) -> list[str]:
     return [
         *(*_edit_columns(factors), "request_id", "rater"),
-        *(*AXES, "duration_ms", "shown_first", "task", "place", "probability", "counted", "excluded"),
+        *(*rated, "duration_ms", "shown_first", "task", "place", "probability", "counted", "excluded"),
     ]
 
 
@@ -123,16 +131,18 @@ def _choice_columns(factors: Sequence[Factor]) -> list[str]:
 
 def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
     rows = []
+    rubric, rated = describe.rubric, _rated(describe.rubric)
     for (_, _, output), part in frame.groupby(["rater", "item", "output"], sort=False):
         first = next(part.itertuples())
-        values = {_REPLACED.get(q, q): v for q, v in zip(part["question"], part["value"], strict=True)}
+        values = {rubric.replaced.get(q, q): v for q, v in zip(part["question"], part["value"], strict=True)}
         single = first.mitigated == ""
         rows.append(
             describe(first, str(output))
-            | {axis: values.get(axis) for axis in AXES}
+            | {column: values.get(column, 0) for column in rated}
             | {"duration_ms": int(part["milliseconds"].max()), "shown_first": single or first.slot == "A"}
         )
-    return pd.DataFrame(rows, columns=_rating_columns(describe.factors)).astype(dict.fromkeys(AXES, "Int64"))
+    table = pd.DataFrame(rows, columns=_rating_columns(describe.factors, rated))
+    return table.assign(**{c: answer_column(table[c].to_numpy(np.int64), rubric.questions[c]) for c in rated})
 
 
 def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
@@ -141,10 +151,20 @@ def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
         answer: Any = row
         rows.append(
             describe(answer, answer.output or answer.baseline)
-            | {"question": answer.question, "answer": _CHOICES[answer.question][answer.value - 1]}
+            | {"question": answer.question, "answer": _answer(answer.question, answer.value, describe.rubric)}
             | {"mitigated_id": answer.mitigated, "duration_ms": answer.milliseconds}
         )
     return pd.DataFrame(rows, columns=_choice_columns(describe.factors))
+
+
+def _answer(question: str, value: int, rubric: Rubric) -> str | int:
+    """Return the code of an answer; of a scale its position."""
+    if question == APPROPRIATE.id:
+        return (ConditionKind.BASELINE.value, "mitigated", "same")[value - 1]
+    wanted = rubric.questions[question]
+    if wanted.sided != "choice":
+        return value
+    return wanted.labels[value - 1].lower() if question in _IN_LOWER_CASE else wanted.labels[value - 1]
 
 
 def _quality(raters: Sequence[Quality]) -> pd.DataFrame:

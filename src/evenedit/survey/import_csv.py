@@ -8,21 +8,27 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
-from evenedit.config.study_file import StudyFile
+from evenedit.config.study_file import StudyFile, SurveySection
+from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import ConditionKind, Request
-from evenedit.protocol import AXES, QUESTIONS, level_code
+from evenedit.core.records import ConditionKind, Question, Request
+from evenedit.protocol import level_code
+from evenedit.protocol.questions import NONE_OF_THESE, YES_NO
+from evenedit.ratings.table import ASKED_BETWEEN
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.answers import IMPORTED
+from evenedit.survey.languages import FIRST, Languages
+from evenedit.survey.questions import columns_of, shown_words, survey_questions
 from evenedit.survey.tasks import CASE
 from evenedit.survey.visits import VisitEnding, VisitStage
 
@@ -30,8 +36,21 @@ MOST_LISTED = 20
 """At most this many bad rows are listed."""
 CONDITIONS = {"edited": ConditionKind.BASELINE, "preserved": ConditionKind.FEATURE, "mitigated": ConditionKind.FEATURE}
 """Names of the two outputs of a case in the authors' files."""
+KEYS = (
+    "rater",
+    "request_id",
+    "editor",
+    "model",
+    "prompt_id",
+    "condition",
+    "version",
+    "source_id",
+    "seed",
+    "duration_ms",
+)
+"""Columns beside the answers and the factors that a file can have."""
 _NUMBERED = re.compile(r"(Input|Answer)\.(\w+?)_(\d+)\Z")
-_REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
+_PREFIX = re.compile(r"(Input|Answer)\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +61,7 @@ class ImportedRow:
     rater: str
     request: str
     scores: Mapping[str, int]
-    """By axis."""
+    """By column of answers."""
     milliseconds: int
     first: bool | None
     """Whether the baseline was shown as Image A; None where the file does not say."""
@@ -62,14 +81,20 @@ class Imported:
 
 
 def read(
-    path: Path, database: SurveyStore, file: StudyFile, store: Store, editors: Mapping[str, str], actor: str
+    path: Path,
+    database: SurveyStore,
+    file: StudyFile,
+    store: Store,
+    editors: Mapping[str, str],
+    actor: str,
+    columns: Mapping[str, str] | None = None,
 ) -> Imported:
     """Store the ratings of a file. Reading the same file again replaces them.
 
-    `editors` maps the names a file uses to editors of the study.
+    `editors` maps the names a file uses to editors of the study, `columns` questions to the columns of the file.
     """
     imported = Imported()
-    rows = list(_rows(path, file, store, editors, imported))
+    rows = list(_rows(path, file, store, editors, imported, columns or {}))
     if imported.problems:
         more = len(imported.problems) - MOST_LISTED
         raise EvenEditError(*imported.problems[:MOST_LISTED], *([f"and {more} more"] if more > 0 else []))
@@ -82,13 +107,42 @@ def read(
     return imported
 
 
+def read_columns(path: Path, file: StudyFile) -> dict[str, str]:
+    """Read a map of columns: the study's name of a column, and the file's."""
+    try:
+        columns = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise EvenEditError(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EvenEditError(f"{path} is not valid TOML: {error}") from None
+    known = [*file.rubric.columns, *(spec.id for spec in file.rubric.specs), *KEYS, *(f.name for f in file.factors)]
+    problems = [
+        f"{path}: '{name}' is neither a question of the study nor a column of an import{plugins.suggest(name, known)}"
+        for name in columns
+        if name not in known
+    ]
+    problems += [
+        f"{path}: {name} is {file_columns!r}; expected a name"
+        for name, file_columns in columns.items()
+        if not file_columns or not isinstance(file_columns, str)
+    ]
+    if problems:
+        raise EvenEditError(*problems)
+    return columns
+
+
 def _rows(
-    path: Path, file: StudyFile, store: Store, editors: Mapping[str, str], imported: Imported
+    path: Path,
+    file: StudyFile,
+    store: Store,
+    editors: Mapping[str, str],
+    imported: Imported,
+    columns: Mapping[str, str],
 ) -> Iterator[ImportedRow]:
-    find = _Finder(file, store, editors)
-    for line, record in _records(path, imported):
+    find, answers_of = _Finder(file, store, editors), _Answers(file)
+    for line, record in _records(path, imported, columns):
         try:
-            scores = {axis: _score(record.get(axis, ""), axis) for axis in AXES if record.get(axis, "") != ""}
+            scores = answers_of(record)
             if not scores:
                 raise EvenEditError("no score")
             yield ImportedRow(
@@ -99,16 +153,25 @@ def _rows(
                 int(float(record.get("duration_ms") or 0)),
                 _flag(record.get("edited_shown_first") or record.get("shown_first") or ""),
             )
-        except (EvenEditError, ValueError) as error:
+        except EvenEditError as error:
+            imported.problems += [f"{path.name} line {line}: {problem}" for problem in error.problems]
+        except ValueError as error:
             imported.problems.append(f"{path.name} line {line}: {error}")
 
 
-def _records(path: Path, imported: Imported) -> Iterator[tuple[int, dict[str, str]]]:
+def _records(path: Path, imported: Imported, columns: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the ratings of a file, under the columns of a long CSV."""
+    expected_columns = {_PREFIX.sub("", file_columns): name for name, file_columns in columns.items()}
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            names = list(reader.fieldnames or ())
+            names = [name.strip() for name in reader.fieldnames or ()]
+            bare = {_PREFIX.sub("", name) for name in names}
+            bare |= {match[2] for name in names if (match := _NUMBERED.match(name))}
+            if absent := [file_columns for file_columns in expected_columns if file_columns not in bare]:
+                raise EvenEditError(f"{path} has no column '{absent[0]}'; it has: {', '.join(names[:30])}")
+            if "WorkerId" not in names:
+                names = [expected_columns.get(name, name) for name in names]
             if "WorkerId" not in names and "rater" not in names:
                 raise EvenEditError(
                     f"{path} has neither a column 'rater' nor 'WorkerId' (Mechanical Turk); it has: "
@@ -120,13 +183,17 @@ def _records(path: Path, imported: Imported) -> Iterator[tuple[int, dict[str, st
                     if record.get("AssignmentStatus", "").lower() == "rejected":
                         imported.rejected += 1
                         continue
-                    yield from ((line, part) for part in _assignment(record))
+                    yield from ((line, _renamed(part, expected_columns)) for part in _assignment(record))
                 else:
-                    yield line, record
+                    yield line, _renamed(record, expected_columns)
     except OSError as error:
         raise EvenEditError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise EvenEditError(f"{path} is not a UTF-8 text; save it as CSV in UTF-8") from None
+
+
+def _renamed(record: Mapping[str, str], expected_columns: Mapping[str, str]) -> dict[str, str]:
+    return {expected_columns.get(name, name): value for name, value in record.items()}
 
 
 def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -142,6 +209,77 @@ def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
     seconds = float(record.get("WorkTimeInSeconds") or 0)
     for part in parts.values():
         yield shared | part | {"rater": record["WorkerId"], "duration_ms": str(int(1000 * seconds / len(parts)))}
+
+
+class _Answers:
+    """Reads the answers of a row: positions, codes, or words in any language of the survey."""
+
+    def __init__(self, file: StudyFile) -> None:
+        section = file.sections.survey or SurveySection()
+        languages = Languages(file.folder, list(dict.fromkeys([FIRST, *section.languages])), file.rubric)
+        self._sets: dict[str, tuple[dict[str, str], dict[str, set[int]]]] = {}
+        self._known: dict[str, tuple[Question, dict[str, set[int]]]] = {}
+        for question in survey_questions(1, file.rubric):
+            columns = columns_of(question, file.rubric)
+            words = [languages.wording(question, code)["labels"] for code in languages.codes]
+            texts = _meanings([question.labels, shown_words(question), *words])
+            if question.sided == "set":
+                none = [languages.answer(NONE_OF_THESE, code) for code in languages.codes]
+                self._sets[question.id] = dict(zip(question.labels, columns, strict=True)), texts
+                for code in (NONE_OF_THESE, *none):
+                    texts.setdefault(code.casefold(), {0})
+                yes_no = [[languages.answer(word, code) for word in YES_NO] for code in languages.codes]
+                self._known |= {c: (stored, _meanings([YES_NO, *yes_no])) for c, stored in columns.items()}
+            elif not question.replaces:
+                self._known[question.id] = question, texts
+
+    def __call__(self, record: Mapping[str, str]) -> dict[str, int]:
+        """Return the answers of a row by column; raise with all values that are none."""
+        answers: dict[str, int] = {}
+        problems = []
+        for column, (question, texts) in self._known.items():
+            if text := record.get(column, ""):
+                outcomes = _positions(text, texts, len(question.labels))
+                answers |= {column: next(iter(outcomes))} if len(outcomes) == 1 else {}
+                problems += [] if len(outcomes) == 1 else [_unreadable(column, text, question)]
+        for ident, (columns, texts) in self._sets.items():
+            parts = [part.strip() for part in re.split(f"[{ASKED_BETWEEN}|]", record.get(ident, "")) if part.strip()]
+            chosen = [_positions(part, texts, len(columns)) for part in parts]
+            unread = [part for part, outcomes in zip(parts, chosen, strict=True) if len(outcomes) != 1]
+            codes = ", ".join((*columns, NONE_OF_THESE))
+            problems += [
+                f"{ident} is '{part}'; expected codes with {ASKED_BETWEEN} between: {codes}" for part in unread
+            ]
+            ticked = set().union(*chosen)
+            if parts and not unread and 0 in ticked and len(ticked) > 1:
+                problems.append(f"{ident} is '{record[ident]}': none of these, and one of them")
+            elif parts and not unread:
+                answers |= {column: 1 if at in ticked else 2 for at, column in enumerate(columns.values(), 1)}
+        if problems:
+            raise EvenEditError(*problems)
+        return answers
+
+
+def _meanings(sets: Iterable[Iterable[str]]) -> dict[str, set[int]]:
+    """Return the positions that a text can mean, by the text in lower case."""
+    meanings: dict[str, set[int]] = {}
+    for labels in sets:
+        for at, label in enumerate(labels, 1):
+            meanings.setdefault(label.casefold(), set()).add(at)
+    return meanings
+
+
+def _positions(text: str, texts: Mapping[str, set[int]], count: int) -> set[int]:
+    """Return the positions that a value means: one, unless it is no answer or means two."""
+    number = {int(text)} if text.isascii() and text.isdigit() and 1 <= int(text) <= count else set()
+    return number | texts.get(text.casefold(), set())
+
+
+def _unreadable(column: str, text: str, question: Question) -> str:
+    expected = f"a whole number from 1 to {len(question.labels)}"
+    if question.sided == "choice":
+        expected += f", or one of: {', '.join(question.labels)}"
+    return f"{column} is '{text}'; expected {expected}"
 
 
 class _Finder:
@@ -220,6 +358,7 @@ def _keep(
     db: sa.Connection, database: SurveyStore, pages: list[_Page], file: StudyFile, store: Store, imported: Imported
 ) -> None:
     requests = store.requests()
+    instead = {old: new for new, old in file.rubric.replaced.items()}
     query = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
     known = {tuple(r.outputs): r.id for r in db.execute(query)}
     raters = {rater: _participant(db, database, rater) for rater in dict.fromkeys(page.rater for page in pages)}
@@ -236,8 +375,12 @@ def _keep(
         for at, output in enumerate(page.outputs):
             row = page.rows[output]
             slot = "AB"[1 - at if page.swapped else at]
-            for axis, value in row.scores.items():
-                question = {"slot": slot, "question": _question_of(axis, requests[output], file), "value": value}
+            for column, value in row.scores.items():
+                question = {
+                    "slot": slot,
+                    "question": _question_of(column, requests[output], file, instead),
+                    "value": value,
+                }
                 values.append(key | question | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
     db.execute(database.insert(displayed).on_conflict_do_nothing(), orders)
     statement = database.insert(answers)
@@ -269,21 +412,15 @@ def _participant(db: sa.Connection, database: SurveyStore, rater: str) -> int:
     return int(db.execute(sa.insert(participants).values(values).returning(participants.c.id)).scalar_one())
 
 
-def _question_of(axis: str, request: Request, file: StudyFile) -> str:
-    """Return the question of an axis; a prompt with a target age is judged against that age."""
-    return _REPLACED.get(axis, axis) if file.prompt(request.prompt_id).target_years else axis
+def _question_of(column: str, request: Request, file: StudyFile, instead: Mapping[str, str]) -> str:
+    """Return the question of a column; a prompt with a target age is judged against that age."""
+    return instead.get(column, column) if file.prompt(request.prompt_id).target_years else column
 
 
 def _needed(record: Mapping[str, str], name: str) -> str:
     if not record.get(name):
         raise EvenEditError(f"{name} is empty")
     return record[name]
-
-
-def _score(text: str, axis: str) -> int:
-    if text not in ("1", "2", "3", "4", "5"):
-        raise EvenEditError(f"{axis} is '{text}'; expected a whole number from 1 to 5")
-    return int(text)
 
 
 def _flag(text: str) -> bool | None:

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from evenedit.config.study_file import SurveySection
-from evenedit.protocol import QUESTIONS
+from evenedit.core.records import Question
+from evenedit.protocol.rubric import Rubric
 from evenedit.stats.agreement.inter_rater import fleiss, pairwise_agreement
 from evenedit.survey.admin import ParticipantStatus
-from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
+from evenedit.survey.questions import columns_of, survey_questions
 from evenedit.survey.tasks import CASE
 from evenedit.survey.visits import VisitEnding
 
@@ -25,7 +26,6 @@ DISPUTED = 15
 """The most items that are listed."""
 BINS = 8
 """Bars of the chart of times."""
-KNOWN = {**QUESTIONS, **{q.id: q for q in (PREFERENCE, APPROPRIATE, ROLE)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,12 @@ def completions(people: Sequence[ParticipantStatus]) -> list[float]:
     return sorted(p.submitted for p in people if p.submitted and p.ending is VisitEnding.COMPLETED)
 
 
-def agreement_so_far(frame: pd.DataFrame) -> list[QuestionAgreement]:
+def agreement_so_far(frame: pd.DataFrame, rubric: Rubric) -> list[QuestionAgreement]:
     """Agreement on every question, over answers that count."""
     rows = []
     for (survey, question), part in _cases(frame).groupby(["survey", "question"], sort=True):
         ratings = _by_item(part)
-        known = KNOWN.get(str(question))
+        known = _columns(int(str(survey)), rubric).get(str(question))
         if known is None or not len(ratings):
             continue
         levels = len(known.labels)
@@ -117,11 +117,11 @@ def agreement_so_far(frame: pd.DataFrame) -> list[QuestionAgreement]:
     return rows
 
 
-def disputed_items(frame: pd.DataFrame) -> list[DisputedItem]:
+def disputed_items(frame: pd.DataFrame, rubric: Rubric) -> list[DisputedItem]:
     """Return the outputs with the most different ratings on an ordered scale, largest difference first."""
     items = []
     for (survey, output, question), part in _cases(frame).groupby(["survey", "output", "question"], sort=True):
-        known = QUESTIONS.get(str(question))
+        known = rubric.questions.get(str(question))
         values = tuple(sorted(int(v) for v in part["value"]))
         if known is None or known.sided == "choice" or len(values) < 2 or values[-1] - values[0] < 2 or not output:
             continue
@@ -140,6 +140,14 @@ def histogram(values: Sequence[float]) -> list[Bin]:
 def middle(values: Sequence[float]) -> float | None:
     """Return the median; None without values."""
     return median(values) if values else None
+
+
+def _columns(survey: int, rubric: Rubric) -> dict[str, Question]:
+    return {
+        column: stored
+        for question in survey_questions(survey, rubric)
+        for column, stored in columns_of(question, rubric).items()
+    }
 
 
 def _cases(frame: pd.DataFrame) -> pd.DataFrame:

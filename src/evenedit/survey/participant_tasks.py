@@ -18,7 +18,7 @@ from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.languages import Languages
-from evenedit.survey.questions import item_questions
+from evenedit.survey.questions import columns_of, display_order, item_questions
 from evenedit.survey.tasks import INSTRUCTED, Material
 from evenedit.survey.visits import AskedQuestion, NotAllowedError, ParticipantItem
 
@@ -39,7 +39,7 @@ class TaskPage:
     hashes: Mapping[str, str]
     """Stored pictures by opaque picture id."""
     questions: Mapping[tuple[str, str], Question]
-    """By image (A, B or "" for both) and question id."""
+    """By image (A, B or "" for both) and column of answers: a question, or an option of a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,10 @@ class ParticipantTasks:
         names = ["source"] if len(sources) == 1 else [f"source_{n}" for n in range(1, len(sources) + 1)]
         hashes = dict(zip(names, sources, strict=True))
         hashes |= {slot: str(self._material.edits[ident].image) for slot, ident in outputs.items()}
-        questions = item_questions(row.survey, prompt, len(outputs), self._file.rubric)
+        rubric, seed = self._file.rubric, self._file.sections.study.seed
+        experiments = [self._material.requests[ident].experiment for ident in outputs.values()]
+        labels = self._sources[request.source_ids[0]].attributes if len(sources) == 1 else None
+        questions = item_questions(row.survey, prompt, experiments, rubric, labels)
         pictures = {slot: self.opaque("picture", participant, row.id, slot) for slot in hashes}
         value = row.expected.get("value") if row.kind == INSTRUCTED else None
         item = ParticipantItem(
@@ -113,7 +116,10 @@ class ParticipantTasks:
             id=self.opaque("item", participant, row.id),
             instruction=_instruction(value) if value else _request_text(prompt, request.condition),
             pictures=pictures,
-            questions=[AskedQuestion(slot, question) for slot, question in questions],
+            questions=[
+                AskedQuestion(slot, question, () if value else display_order(question, seed, participant))
+                for slot, question in questions
+            ],
             answers={},
             role=str(prompt.occupation) if row.survey == 3 else "",
             coded=str(prompt.coded_gender) if row.survey == 3 else "",
@@ -124,7 +130,11 @@ class ParticipantTasks:
             row.id,
             item,
             {pictures[slot]: sha for slot, sha in hashes.items()},
-            {(slot, question.id): question for slot, question in questions},
+            {
+                (slot, column): stored
+                for slot, question in questions
+                for column, stored in columns_of(question, rubric).items()
+            },
         )
 
     def _translations(self, prompt: Prompt, condition: Condition) -> Mapping[str, str]:

@@ -15,9 +15,13 @@ from evenedit.config.study_file import ExclusionSection
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
 
 COLUMNS = ("rater", "item", "kind", "output", "question", "value", "low", "high", "milliseconds")
-"""One row per answer: `low` and `high` bound the known answer of a gold or instructed item, else they are NaN."""
+"""One row per answer: `low` and `high` bound the known answer of a gold or instructed item, else they are NaN.
+
+Optional: `asked`, the question that a column of answers belongs to, and `levels`, how many answers it has: questions
+with equal numbers of levels can be answered alike throughout; NaN for choices that a study declares.
+"""
 STRAIGHT = 5
-"""Straight-lining is assessed on items with at least this many answers."""
+"""Straight-lining is assessed on items with at least this many answers on scales of equal length."""
 COMPARED = 10
 """Agreement with others needs at least this many answers that others gave too."""
 
@@ -54,6 +58,8 @@ class Quality:
 def assess(answers: pd.DataFrame, rules: ExclusionSection) -> list[Quality]:
     """Return the quality of all raters under the study's rules, sorted by name."""
     frame = answers.assign(others=_mean_of_others(answers))
+    if "asked" not in frame.columns:
+        frame = frame.assign(asked=frame["question"], levels=0)
     return [_rater(str(name), part, rules) for name, part in frame.groupby("rater", sort=True)]
 
 
@@ -63,10 +69,11 @@ def _rater(name: str, part: pd.DataFrame, rules: ExclusionSection) -> Quality:
     checks = part[part["kind"] == INSTRUCTED]
     failed = (~right[checks.index]).groupby(checks["item"]).any()
     rated = part[part["kind"] != INSTRUCTED]
-    by_item = rated.groupby("item")
-    sizes, seconds = by_item.size(), by_item["milliseconds"].max() / 1000
+    by_item = rated.drop_duplicates(["item", "output", "asked"]).groupby("item")
+    sizes, seconds = by_item.size(), rated.groupby("item")["milliseconds"].max() / 1000
     timed = seconds > 0
-    long = sizes >= STRAIGHT
+    alike = rated.groupby(["item", "levels"])["value"]
+    long = alike.size() >= STRAIGHT
     quality = Quality(
         rater=name,
         items=len(sizes),
@@ -77,7 +84,7 @@ def _rater(name: str, part: pd.DataFrame, rules: ExclusionSection) -> Quality:
         instructed_asked=len(failed),
         seconds_per_item=float(seconds[timed].median()) if timed.any() else None,
         seconds_per_answer=float((seconds / sizes)[timed].median()) if timed.any() else None,
-        straight=float((by_item["value"].nunique() == 1)[long].mean()) if long.any() else None,
+        straight=float((alike.nunique() == 1)[long].mean()) if long.any() else None,
         agreement=_agreement(part),
         excluded=(),
     )
@@ -112,7 +119,7 @@ def _mean_of_others(answers: pd.DataFrame) -> pd.Series[float]:
 
 
 def _agreement(part: pd.DataFrame) -> float | None:
-    shared = part[part["others"].notna()]
+    shared = part[part["others"].notna() & part["levels"].notna()]
     if len(shared) < COMPARED:
         return None
     means = shared.groupby("question")[["value", "others"]].transform("mean")

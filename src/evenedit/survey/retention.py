@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 import sqlalchemy as sa
 
 from evenedit.config.study_file import SurveySection
+from evenedit.protocol.rubric import Rubric
 from evenedit.storage.survey_schema import events, facts, participants, profile_consents, profiles, removals
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey import answers
@@ -28,11 +29,11 @@ def is_over(section: SurveySection, now: float) -> bool:
     return bool(until) and datetime.fromtimestamp(now, UTC).date() > date.fromisoformat(until)
 
 
-def enforce(database: SurveyStore, section: SurveySection, now: float) -> int:
+def enforce(database: SurveyStore, section: SurveySection, now: float, rubric: Rubric | None = None) -> int:
     """Delete the ids of everybody if the day has passed; returns of how many people."""
     if not is_over(section, now) or not (_any(database, participants, _identified()) or _any(database, profiles)):
         return 0
-    frame = answers.read(database)
+    frame = answers.read(database, rubric=rubric)
     counts = keep_counts(section, database, answers.counted_answers(frame, answers.qualities(frame, section)))
 
     def work(db: sa.Connection) -> int:

@@ -57,7 +57,7 @@ from evenedit.survey.consent import ConsentText, keep_consent
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
 from evenedit.survey.questionnaire import PLATFORM, keep_decision, platform_questions
-from evenedit.survey.questions import checks
+from evenedit.survey.questions import checks, heeded
 from evenedit.survey.slots import Slots
 from evenedit.survey.tasks import Material, order
 from evenedit.survey.visits import (
@@ -98,7 +98,7 @@ class SurveyService:
         requests = {i: r for i, r in store.requests().items() if r.condition.kind is not ConditionKind.NULL_PAIR}
         material = Material(requests, store.edits())
         if database.writable:
-            retention.enforce(database, section, clock())
+            retention.enforce(database, section, clock(), file.rubric)
             lay_out(database, section, material, file, store)
         self.participant_tasks = ParticipantTasks(database, material, file, store)
         self.slots = Slots(section.seat_minutes, clock)
@@ -224,7 +224,7 @@ class SurveyService:
             row = self._participant_row(db, token)
             if row.stage != VisitStage.CHECK:
                 return _visit(row)
-            if all(answers.get(check.question.id) == check.right for check in checks(row.survey)):
+            if all(answers.get(check.question.id) == check.right for check in checks(row.survey, self.file.rubric)):
                 return _visit(self._move(db, row.id, stage=VisitStage.CONSENT, tries=row.tries + 1))
             if row.tries + 1 < TRIES:
                 return _visit(self._move(db, row.id, tries=row.tries + 1))
@@ -391,7 +391,10 @@ class SurveyService:
             if missing:
                 raise IncompleteTaskError(missing)
             failed = sum(
-                any(saved[(page.item, *key)] != page.public.instructed for key in page.questions)
+                any(
+                    saved[page.item, slot, column] != heeded(column, page.public.instructed or 0, self.file.rubric)
+                    for slot, column in page.questions
+                )
                 for page in task.pages
                 if page.public.instructed is not None
             )

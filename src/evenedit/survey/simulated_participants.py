@@ -19,23 +19,22 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
 from evenedit.core.records import ConditionKind, Request, Source
-from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
 from evenedit.storage.store import Store
 from evenedit.survey.browser import Browser
 from evenedit.survey.participant_tasks import jpeg
-from evenedit.survey.questions import PAIRWISE, ROLE, checks
+from evenedit.survey.questions import ROLE, checks, compares_outputs, heeded
 
 PACE = 3.5
 """Median seconds that a simulated answer takes."""
-_PAIRED = {question.id for question in PAIRWISE}
 
 
 class KnownPictures:
     """The ground truth of the outputs that a survey shows, found by the pictures on a page."""
 
     def __init__(self, file: StudyFile, store: Store, outputs: Iterable[str]) -> None:
+        self.rubric = file.rubric
         self._images = store.images
         self._file = file
         sources, edits, requests = store.sources(), store.edits(), store.requests()
@@ -72,14 +71,16 @@ class SimulatedParticipant:
 
     def __init__(self, name: str, number: int, known: KnownPictures, settings: Mapping[str, Any]) -> None:
         self.name = name
-        self._known = known
+        self._known, self._rubric = known, known.rubric
+        self._asked = {spec.id: spec.question for spec in known.rubric.specs}
+        self._paired = compares_outputs(known.rubric)
         self._judge = SimulatedJudge(**{**settings, "seed": 1000 + number, "missing": 0.0})
         self._rng = np.random.default_rng(1000 + number)
 
     def enter(self, browser: Browser, link: str, survey: int) -> bool:
         """Go from the link to a task. Returns False if there is none left."""
         browser.open(link)
-        right = {check.question.id: str(check.right) for check in checks(survey)}
+        right = {check.question.id: str(check.right) for check in checks(survey, self._rubric)}
         browser.send_form("/survey/guide")
         browser.send_form("/survey/check", right)
         page = browser.send_form("/survey/consent", {"decision": "agree", "adult": "yes", "agreed": "yes"})
@@ -111,9 +112,11 @@ class SimulatedParticipant:
     def _answers(self, browser: Browser, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
         """Return this participant's answers to an item, or those an instructed check requires."""
         rows = [(slot, row["id"]) for row in item["questions"] for slot in row["slots"]]
+        stored = [(slot, column) for row in item["questions"] for slot in row["slots"] for column in row["columns"]]
         instruction = str(item["instruction"])
         if item["instructed"]:
-            return dict.fromkeys(rows, int(re.findall(r"\d", instruction)[0]))
+            value = int(re.findall(r"\d", instruction)[0])
+            return {(slot, column): heeded(column, value, self._rubric) for slot, column in stored}
         pictures = {p["slot"]: browser.open(f"/survey/pictures/{p['id']}").content for p in item["pictures"]}
         sources = [content for slot, content in pictures.items() if slot.startswith("source")]
         seen = {
@@ -121,15 +124,17 @@ class SimulatedParticipant:
         }
         answers: dict[tuple[str, str], int] = {}
         for slot, question in rows:
-            if question in _PAIRED:
+            if question in self._paired:
                 answers[slot, question] = self._prefers(seen["A"][1], seen["B"][1])
+            elif not slot:  # nothing is known of how two outputs compare otherwise
+                answers[slot, question] = self._rubric.no_change(question)
             elif question == ROLE.id:
                 answers[slot, question] = self._role(*seen[slot])
         for slot, (case, _) in seen.items():
-            questions = [QUESTIONS[question] for s, question in rows if s == slot and question in QUESTIONS]
+            questions = [self._asked[question] for s, question in rows if s == slot]
             reply = self._judge.judge(case, questions)
             answers |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
-        return {key: answers[key] for key in rows}
+        return {key: answers[key] for key in stored}
 
     def _prefers(self, a: Mapping[str, int], b: Mapping[str, int]) -> int:
         if self._rng.random() < self._judge.error:

@@ -14,13 +14,19 @@ import numpy as np
 
 from evenedit.config.study_file import SurveySection
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Request, is_simulated
+from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Question, Request, is_simulated
+from evenedit.protocol.questions import NONE_OF_THESE
+from evenedit.protocol.rubric import Rubric
+from evenedit.ratings.table import ASKED_BETWEEN
+from evenedit.survey.questions import ABOUT, instructed_answers, survey_questions
 
 CASE, GOLD, INSTRUCTED = "case", "gold", "instructed"
 TRUTH = "truth"
 """`gold = "truth"`: known answers come from what the simulated editors did."""
 TOLERANCE = 1
-"""How many steps a gold answer on a five-step scale may be off; an answer to a choice must be right."""
+"""How many steps a gold answer on a scale may be off; an answer to a choice, or on a short scale, must be right."""
+FINE = 4
+"""Scales with fewer steps are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class TaskItem:
     outputs: tuple[str, ...]
     """Request ids: the baseline, then the mitigated one where there is one."""
     expected: Mapping[str, Any] = field(default_factory=dict)
-    """Gold: {output: {question: [low, high]}}; instructed: {"value": answer}; case: nothing."""
+    """Gold: {output: {question: [low, high] or right codes}}; instructed: {"value": answer}; case: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,20 @@ def gold_per_task(section: SurveySection) -> int:
 
 
 def compose(
-    survey: int, section: SurveySection, cases: Sequence[str], material: Material, folder: Path, seed: int
+    survey: int,
+    section: SurveySection,
+    cases: Sequence[str],
+    material: Material,
+    folder: Path,
+    seed: int,
+    rubric: Rubric,
 ) -> list[TaskItem]:
     """Return the items of all tasks; cases are dealt prompt by prompt, so that raters see several prompts."""
+    if not survey_questions(survey, rubric):
+        raise EvenEditError(
+            f"survey {survey} has nothing to ask: no question about {ABOUT[survey]} is answered by people. Remove "
+            f'{survey} from survey.surveys, or add "people" to answered_by of a question'
+        )
     rng = np.random.default_rng(seed + survey)
     pages: list[tuple[str, ...]]
     if survey == 3:
@@ -82,7 +99,8 @@ def compose(
     if not pages:
         needed = {1: "edited cases", 2: "cases with a mitigated output", 3: "edited stereotype cases"}[survey]
         raise EvenEditError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
-    gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng)
+    gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng, rubric)
+    instructed = instructed_answers(survey, rubric)
     each = min(gold_per_task(section), len(gold))
     dealt = _dealt(pages, material, math.ceil(len(pages) / (section.items_per_task - each)), rng)
     items = []
@@ -93,8 +111,7 @@ def compose(
             items.append(TaskItem(survey, task, GOLD, page, expected))
         for number in range(section.instructed):
             page = members[int(rng.integers(len(members)))]
-            value = (2, 4)[number % 2] if survey == 1 else (2, 3)[number % 2]
-            items.append(TaskItem(survey, task, INSTRUCTED, page, {"value": value}))
+            items.append(TaskItem(survey, task, INSTRUCTED, page, {"value": instructed[number % 2]}))
     return items
 
 
@@ -130,7 +147,8 @@ def _gold(
     material: Material,
     folder: Path,
     rng: np.random.Generator,
-) -> list[tuple[tuple[str, ...], dict[str, dict[str, list[int]]]]]:
+    rubric: Rubric,
+) -> list[tuple[tuple[str, ...], dict[str, dict[str, list[int | str]]]]]:
     """Pages with known answers, none of them a sampled case; in an order drawn by seed.
 
     A preference (survey 2) has no known answer. Roles (survey 3) are known from the pronoun-swapped control, since the
@@ -138,7 +156,7 @@ def _gold(
     """
     if section.gold is None or survey == 2:
         return []
-    known = _truth(material) if section.gold == TRUTH else _answer_key(folder / section.gold, material)
+    known = _truth(material, rubric) if section.gold == TRUTH else _answer_key(folder / section.gold, material, rubric)
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
     conditions = (ConditionKind.BASELINE, ConditionKind.SWAPPED) if survey == 3 else (ConditionKind.BASELINE,)
     first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition.kind in conditions]
@@ -151,32 +169,42 @@ def _gold(
     return [(p, {str(n): known[output] for n, output in enumerate(p) if output in known}) for p in pages]
 
 
-def _truth(material: Material) -> dict[str, dict[str, list[int]]]:
+def _truth(material: Material, rubric: Rubric) -> dict[str, dict[str, list[int | str]]]:
     if not all(is_simulated(r.editor) for r in material.requests.values()):
         raise EvenEditError('[survey] gold = "truth" needs simulated editors only; give a CSV of known answers')
     return {
-        ident: {q: _allowed(q, int(value)) for q, value in edit.detail["truth"].items()}
+        ident: {q: _allowed(rubric.questions.get(q), int(value)) for q, value in edit.detail["truth"].items()}
         for ident, edit in material.edits.items()
         if "truth" in edit.detail
     }
 
 
-def _allowed(question: str, value: int) -> list[int]:
-    slack = 0 if question in ("stereotype", "target_role") else TOLERANCE
+def _allowed(question: Question | None, value: int) -> list[int | str]:
+    exact = question is not None and (question.sided == "choice" or len(question.labels) < FINE)
+    slack = 0 if exact else TOLERANCE
     return [value - slack, value + slack]
 
 
-def _answer_key(path: Path, material: Material) -> dict[str, dict[str, list[int]]]:
-    """Known answers from a CSV with request_id, question, low, high."""
-    known: dict[str, dict[str, list[int]]] = defaultdict(dict)
+def _answer_key(path: Path, material: Material, rubric: Rubric) -> dict[str, dict[str, list[int | str]]]:
+    """Known answers from a CSV with request_id, question, low, high; for choices and sets with codes instead."""
+    known: dict[str, dict[str, list[int | str]]] = defaultdict(dict)
+    wanted = {spec.id: spec.question for spec in rubric.specs}
     for line, row in _rows(path):
         try:
-            ident, question, low, high = row["request_id"], row["question"], int(row["low"]), int(row["high"])
+            ident, question = row["request_id"], row["question"]
+            codes = [code.strip() for code in (row.get("codes") or "").split(ASKED_BETWEEN) if code.strip()]
+            right: list[int | str] = [*codes] if codes else [int(row["low"]), int(row["high"])]
         except (KeyError, TypeError, ValueError):
             raise EvenEditError(f"{path} line {line}: expected request_id, question, low, high") from None
         if ident not in material.requests:
             raise EvenEditError(f"{path} line {line}: the study has no request '{ident}'")
-        known[ident][question] = [low, high]
+        allowed = (*wanted[question].labels, NONE_OF_THESE) if question in wanted else ()
+        if unknown := [code for code in codes if code not in allowed]:
+            raise EvenEditError(
+                f"{path} line {line}: '{unknown[0]}' is no answer to {question}; "
+                f"use {', '.join(allowed) or 'low and high'}"
+            )
+        known[ident][question] = right
     return dict(known)
 
 

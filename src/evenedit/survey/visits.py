@@ -59,7 +59,7 @@ class Visit:
     token: str
     """Opaque and unguessable; the browser's cookie."""
     survey: int
-    """1: five axes for each output; 2: which keeps the identity; 3: who got the role."""
+    """1: about each output; 2: which keeps the identity; 3: who got the role."""
     stage: VisitStage
     ending: VisitEnding | None = None
     preview: bool = False
@@ -73,6 +73,8 @@ class AskedQuestion:
     slot: str
     """The image it is about: A, B, or "" for a question about the item as a whole."""
     question: Question
+    order: Sequence[int] = ()
+    """The positions of the answers as they are shown; empty for their own order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class ParticipantItem:
     """Opaque picture ids by their position on the page: source (or source_1, source_2), A, B."""
     questions: Sequence[AskedQuestion]
     answers: Mapping[tuple[str, str], int]
-    """Given so far, by image (A, B or "") and question id."""
+    """Given so far, by image (A, B or "") and column of answers: a question's id, or an option's of a set."""
     role: str = ""
     """Survey 3: the target role …"""
     coded: str = ""

@@ -74,7 +74,9 @@ async def _keep_the_date(service: SurveyService) -> None:
     """Delete what identifies participants when the day comes that they were told."""
     while True:
         await asyncio.sleep(retention.EVERY)
-        await run_in_threadpool(retention.enforce, service.database, service.section, service.clock())
+        await run_in_threadpool(
+            retention.enforce, service.database, service.section, service.clock(), service.file.rubric
+        )
 
 
 def create_app(study: StudyContext, setup: ServerSettings | None = None) -> FastAPI:
@@ -93,7 +95,7 @@ def create_app(study: StudyContext, setup: ServerSettings | None = None) -> Fast
     app.state.navigation = {"/admin": "Overview"}
     """The navigation of the pages for staff: titles by path."""
     section = study.file.sections.survey
-    app.state.languages = Languages(study.file.folder, section.languages if section else BUILT_IN)
+    app.state.languages = Languages(study.file.folder, section.languages if section else BUILT_IN, study.file.rubric)
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     if section is not None and study.store.edits():  # before that there is nothing to show

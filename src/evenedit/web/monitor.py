@@ -48,7 +48,7 @@ def _now(request: Request) -> dict[str, Any]:
     if service is None:
         raise HttpProblem(404, "This study has no survey.")
     admin, section = SurveyAdmin(service), service.section
-    frame = people.read(service.database)
+    frame = people.read(service.database, rubric=service.file.rubric)
     quality = people.qualities(frame, section)
     participants, tasks = admin.people(), admin.progress()
     times = monitoring.work_times(participants, frame, section)
@@ -66,8 +66,8 @@ def _now(request: Request) -> dict[str, Any]:
         "planned": section.pay.minutes_per_task if section.pay.says("minutes_per_task") else None,
         "pay": section.pay,
         "underpaid": sum(t.underpaid for t in times),
-        "agreement": monitoring.agreement_so_far(frame),
-        "disputed": monitoring.disputed_items(frame),
+        "agreement": monitoring.agreement_so_far(frame, service.file.rubric),
+        "disputed": monitoring.disputed_items(frame, service.file.rubric),
         "flagged": [q for q in quality if q.excluded],
         "assessed": len(quality),
         "who": rater_profiles(section, service.database, people.counted_answers(frame, quality)),

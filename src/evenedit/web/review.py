@@ -22,7 +22,6 @@ from evenedit.cases.casebook import CaseFile
 from evenedit.cases.review_queue import LONGEST_NOTE, ReviewForm, ReviewQueue, StaleCaseError, rater_id
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
-from evenedit.protocol import QUESTIONS
 from evenedit.ratings.reviews import PREFIX
 from evenedit.survey.languages import built_in_texts, wording
 from evenedit.web.auth import staff
@@ -87,7 +86,7 @@ def _page(
         reviewer=_rater(staff_name).removeprefix(PREFIX),
         reviewers=cases.reviewers,
         settles=file.sections.ensemble.review == "settles",
-        titles={q.id: q.title for q in QUESTIONS.values()},
+        titles={q.id: q.title for q in file.questions.values()},
         **context,
     )
 
@@ -211,7 +210,8 @@ def settle(
     try:
         review = cases.settle(request_id, rater, answers, note, version)
     except StaleCaseError as error:
-        unsaved = [(QUESTIONS[q].title, value) for q, value in answers.items() if q in QUESTIONS]
+        known = request.app.state.study.file.questions
+        unsaved = [(known[q].title, value) for q, value in answers.items() if q in known]
         more = {"message": str(error), "request_id": request_id, "note": note[:LONGEST_NOTE], "unsaved": unsaved}
         return _page(request, cases, "overtaken", staff_name, 409, **more)
     except EvenEditError as error:

@@ -24,7 +24,9 @@ Interface of the evaluation page (JSON; errors are {"error": {"type", "message",
     GET  /survey/items                -> {"visit": …, "survey": 1, "sequence": 17, "items": [{"number", "id",
                                          "instruction", "translation", "note", "instructed",
                                          "pictures": [{"slot": "source", "id": …}, …],
-                                         "questions": [{"id", "title", "text", "labels": […], "slots": ["A", "B"]}],
+                                         "questions": [{"id", "title", "text", "labels": […], "slots": ["A", "B"],
+                                                        "kind", "order": [3, 1, 2], "cannot_tell", "columns": [id],
+                                                        "none"}],
                                          "answers": [{"slot", "question", "value"}]}]}
     GET  /survey/pictures/{id}        -> image/jpeg
     POST /survey/answers              {"item", "slot", "question", "value", "sequence", "milliseconds"}
@@ -38,7 +40,7 @@ from __future__ import annotations
 
 import hashlib
 from asyncio import wrap_future
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
@@ -46,13 +48,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from evenedit.protocol import AXES
+from evenedit.core.records import Question
+from evenedit.protocol.questions import CANNOT_TELL, MOST_OPTIONS
+from evenedit.protocol.rubric import Rubric, default_rubric
 from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey import removals
 from evenedit.survey.languages import Languages, Texts
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questionnaire import has_profile, is_asked
-from evenedit.survey.questions import PAIRWISE, ROLE
+from evenedit.survey.questions import columns_of, display_order, same_scale, survey_questions
 from evenedit.survey.visits import (
     NotAllowedError,
     ParticipantItem,
@@ -108,6 +112,15 @@ class PageQuestion(BaseModel):
     text: str
     labels: list[str]
     slots: list[str]
+    kind: Literal["scale", "choice", "set"]
+    order: list[int]
+    """The positions of the labels as they are shown."""
+    cannot_tell: bool
+    """Whether the last answer says that it cannot be told."""
+    columns: list[str]
+    """What answers are saved under: the question's id; of a set one for each option, 1 ticked and 2 not."""
+    none: str
+    """Of a set: the words for none of the options."""
 
 
 class PreviousAnswer(BaseModel):
@@ -160,7 +173,7 @@ class AnswerBody(BaseModel):
     item: str = Field(max_length=100)
     slot: str = Field(max_length=10)
     question: str = Field(max_length=100)
-    value: int = Field(ge=1, le=10)
+    value: int = Field(ge=1, le=MOST_OPTIONS + 1)
     sequence: int = Field(ge=1, le=BIGGEST)
     """Counts the participant's answers in the order they were given."""
     milliseconds: int = Field(default=0, ge=0, le=BIGGEST)
@@ -224,22 +237,11 @@ def _pages(routes: APIRouter) -> None:
         visit = known_visit(request)
         if visit is None or visit.stage is VisitStage.DONE:
             return RedirectResponse("/survey", 303)
-        questions = service(request).file.questions
-        questions_shown = [questions[axis] for axis in AXES]
-        questions_shown = (
-            questions_shown
-            if visit.survey == 1
-            else list(PAIRWISE)
-            if visit.survey == 2
-            else [questions["stereotype"], ROLE]
-        )
+        rubric = service(request).file.rubric
         rows = [
-            {
-                "id": question.id,
-                **languages(request).wording(question, language_here(request)),
-                "examples": [e for e in guide.EXAMPLES if e.question == question.id],
-            }
-            for question in questions_shown
+            _meaning(request, question, rubric)
+            for question in survey_questions(visit.survey, rubric)
+            if not question.replaces
         ]
         return survey_page(request, "guide", visit, rows=rows)
 
@@ -401,7 +403,8 @@ def _interface(routes: APIRouter) -> None:
         with refusals_shown(request, 409):
             task = service(request).items(visit.token)
         name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
-        pages = [_item(item, languages(request), language_here(request)) for item in task]
+        rubric = service(request).file.rubric
+        pages = [_item(item, languages(request), language_here(request), rubric) for item in task]
         return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
 
     @routes.post("/submit")
@@ -423,11 +426,45 @@ def _interface(routes: APIRouter) -> None:
         return Received(new=new)
 
 
-def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
+def _meaning(request: Request, question: Question, rubric: Rubric) -> dict[str, Any]:
+    """Return a question as the guide explains it, with notes and examples where it is one of the shipped default."""
+    words = languages(request).wording(question, language_here(request))
+    usual = question.id not in rubric or (question.id in default_rubric() and same_scale(question.id, rubric))
+    return {
+        "id": question.id,
+        **words,
+        "note": texts_here(request)["guide"].get(question.id, "") if usual else "",
+        "answers": [words["labels"][at - 1] for at in display_order(question)],
+        "numbered": _kind(question) == "scale",
+        "examples": [e for e in guide.EXAMPLES if usual and e.question == question.id],
+    }
+
+
+def _kind(question: Question) -> Literal["scale", "choice", "set"]:
+    return "set" if question.sided == "set" else "choice" if question.sided == "choice" else "scale"
+
+
+def _question(
+    question: Question, slots: list[str], order: Sequence[int], known: Languages, language: str, rubric: Rubric
+) -> PageQuestion:
+    kind = _kind(question)
+    return PageQuestion(
+        id=question.id,
+        slots=slots,
+        **known.wording(question, language),
+        kind=kind,
+        order=list(order) or list(range(1, len(question.labels) + 1)),
+        cannot_tell=question.labels[-1] == CANNOT_TELL,
+        columns=list(columns_of(question, rubric)),
+        none=known.answer("none", language) if kind == "set" else "",
+    )
+
+
+def _item(item: ParticipantItem, known: Languages, language: str, rubric: Rubric) -> PageBody:
     slots: dict[str, list[str]] = {}
     for row in item.questions:
         slots.setdefault(row.question.id, []).append(row.slot)
-    questions = {row.question.id: row.question for row in item.questions}
+    questions = {row.question.id: row for row in item.questions}
     return PageBody(
         number=item.number,
         id=item.id,
@@ -436,7 +473,10 @@ def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
         note=_role(item, known, language),
         instructed=item.instructed is not None,
         pictures=[PictureBody(slot=slot, id=ident) for slot, ident in item.pictures.items()],
-        questions=[PageQuestion(id=q.id, slots=slots[q.id], **known.wording(q, language)) for q in questions.values()],
+        questions=[
+            _question(row.question, slots[ident], row.order, known, language, rubric)
+            for ident, row in questions.items()
+        ],
         answers=[
             PreviousAnswer(slot=slot, question=question, value=value)
             for (slot, question), value in item.answers.items()

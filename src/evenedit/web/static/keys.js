@@ -3,7 +3,7 @@
 import { kept } from "./queue.js";
 
 const ORIGINAL = {
-  1: "1", 2: "2", 3: "3", 4: "4", 5: "5",
+  1: "1", 2: "2", 3: "3", 4: "4", 5: "5", 6: "6", 7: "7", 8: "8", 9: "9", 0: "0",
   up: "ArrowUp", down: "ArrowDown", left: "ArrowLeft", right: "ArrowRight",
   next: "n", previous: "p", zoom: "z", help: "?",
 };

@@ -69,7 +69,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const action = keys.action(event);
-  if (/^[1-5]$/.test(action ?? "")) {
+  if (/^[1-9]$/.test(action ?? "")) {
     const answer = fields[current].querySelector(`input[value="${action}"]`);
     if (!answer) return;
     event.preventDefault();

@@ -28,7 +28,8 @@ let queue;
 
 const nameOf = (question, slot) => `${question}/${slot}`;
 const rowsOf = (item) => item.questions.flatMap((question) => question.slots.map((slot) => ({ question, slot })));
-const missingOf = (item) => rowsOf(item).filter(({ question, slot }) => !item.given[nameOf(question.id, slot)]);
+const isAnswered = (item, question, slot) => question.columns.every((column) => item.given[nameOf(column, slot)]);
+const missingOf = (item) => rowsOf(item).filter(({ question, slot }) => !isAnswered(item, question, slot));
 const isDone = (item) => missingOf(item).length === 0;
 
 const clock = { shown: 0 }; // time with the item on a visible screen
@@ -47,6 +48,35 @@ function answer(question, slot, value) {
   stopClock();
   startClock();
   queue.add({ item: item.id, slot, question, value, milliseconds: Math.round(item.milliseconds) });
+  showProgress();
+  markRows();
+}
+
+// The answers of a question as they are shown. The number is the key; value 0 stands for none of a set.
+function optionsOf(question) {
+  const last = question.cannot_tell ? question.labels.length : 0;
+  const shown = question.order.map((value, at) => ({ value, number: value === last ? 0 : at + 1, label: question.labels[value - 1] }));
+  return question.kind === "set" ? [...shown, { value: 0, number: 0, label: question.none }] : shown;
+}
+
+function isTicked(item, question, slot, value) {
+  const given = question.columns.map((column) => item.given[nameOf(column, slot)]);
+  if (question.kind !== "set") return given[0] === value;
+  return value ? given[value - 1] === 1 : given.every((one) => one === 2);
+}
+
+// Every option of a set is an answer of its own: 1 ticked, 2 not. Without any tick the question is open again.
+function tick(question, slot, value, on) {
+  const item = items[current];
+  const ticked = question.columns.map((_, at) => (at + 1 === value ? on : value > 0 && isTicked(item, question, slot, at + 1)));
+  const isOpen = value ? !ticked.includes(true) : !on;
+  question.columns.forEach((column, at) => {
+    if (isOpen) delete item.given[nameOf(column, slot)];
+    else if (item.given[nameOf(column, slot)] !== (ticked[at] ? 1 : 2)) answer(column, slot, ticked[at] ? 1 : 2);
+  });
+  for (const input of document.getElementsByName(nameOf(question.id, slot))) {
+    input.checked = isTicked(item, question, slot, Number(input.value));
+  }
   showProgress();
   markRows();
 }
@@ -153,24 +183,26 @@ element("pictures").addEventListener(
 
 // -- questions ----------------------------------------------------------------------------------------------
 
-function radio(item, question, slot, value, label, withWords) {
-  const name = nameOf(question.id, slot);
-  const input = make("input", { type: "radio", name, value, checked: item.given[name] === value });
-  input.addEventListener("change", () => answer(question.id, slot, value));
+function option(item, question, slot, { value, number, label }, withWords) {
+  const isSet = question.kind === "set";
+  const digit = number < 10 ? number : null;
+  const type = isSet ? "checkbox" : "radio";
+  const input = make("input", { type, name: nameOf(question.id, slot), value, "data-digit": digit, checked: isTicked(item, question, slot, value) });
+  input.addEventListener("change", () => (isSet ? tick(question, slot, value, input.checked) : answer(question.id, slot, value)));
   const text = make("span", { class: withWords ? "words" : "hidden" }, label);
-  return make("label", { class: "option" }, input, make("span", { class: "number" }, String(value)), " ", text);
+  return make("label", { class: "option" }, input, make("span", { class: "number" }, String(number)), " ", text);
 }
 
 function group(item, question, slot, index, withWords) {
-  const title = slot && question.slots.length > 1 ? say(words.output, { slot }) : "";
+  const title = withWords ? "" : say(words.output, { slot });
   const made = make("div", {
     class: "group",
-    role: "radiogroup",
+    role: question.kind === "set" ? "group" : "radiogroup",
     "aria-labelledby": `title-${index} ${title ? `slot-${index}-${slot}` : ""} text-${index}`,
     "data-row": nameOf(question.id, slot),
   });
   if (title) made.append(make("span", { class: "slot", id: `slot-${index}-${slot}` }, title));
-  question.labels.forEach((label, at) => made.append(radio(item, question, slot, at + 1, label, withWords)));
+  made.append(...optionsOf(question).map((shown) => option(item, question, slot, shown, withWords)));
   return made;
 }
 
@@ -178,12 +210,14 @@ function showQuestions(item) {
   const form = element("questions");
   form.replaceChildren();
   item.questions.forEach((question, index) => {
-    const paired = question.slots.length > 1;
+    const paired = question.slots[0] !== "" && item.pictures.some(({ slot }) => slot === "B");
+    const options = optionsOf(question);
     const matrix = make("div", { class: paired ? "matrix" : "list" });
     if (paired) {
       const column = make("div", { class: "labels", "aria-hidden": "true" }, make("span", { class: "slot" }));
-      question.labels.forEach((label, at) => column.append(make("span", {}, make("b", {}, String(at + 1)), " ", label)));
+      for (const { number, label } of options) column.append(make("span", {}, make("b", {}, String(number)), " ", label));
       matrix.append(column);
+      matrix.style.gridTemplateRows = `repeat(${options.length + 1}, auto)`;
     }
     for (const slot of question.slots) matrix.append(group(item, question, slot, index, !paired));
     form.append(
@@ -206,9 +240,8 @@ function showQuestions(item) {
 }
 
 function markRows() {
-  for (const row of document.querySelectorAll(".group")) {
-    row.classList.toggle("open", !items[current].given[row.dataset.row]);
-  }
+  const open = new Set(missingOf(items[current]).map(({ question, slot }) => nameOf(question.id, slot)));
+  for (const row of document.querySelectorAll(".group")) row.classList.toggle("open", open.has(row.dataset.row));
   element("next")?.classList.toggle("ready", isDone(items[current]));
 }
 
@@ -250,11 +283,13 @@ function focusRow(row) {
   row.closest(".question").scrollIntoView({ block: "nearest" });
 }
 
-function choose(row, value) {
-  const input = row?.querySelector(`input[value="${value}"]`);
+function choose(row, digit) {
+  const input = row?.querySelector(`input[data-digit="${digit}"]`);
   if (!input) return;
-  input.checked = true;
+  const isSet = input.type === "checkbox";
+  input.checked = !(isSet && input.checked);
   input.dispatchEvent(new Event("change"));
+  if (isSet && input.value !== "0") return input.focus({ preventScroll: true }); // more of them may apply
   const rows = groups();
   const next = rows[rows.indexOf(row) + 1];
   if (next) focusRow(next);
@@ -275,6 +310,10 @@ const doings = {
 function step(by) {
   const row = focusedGroup() || groups()[0];
   const inputs = [...row.querySelectorAll("input")];
+  if (inputs[0].type === "checkbox") {
+    const next = inputs.indexOf(document.activeElement) + by;
+    return inputs[Math.min(inputs.length - 1, Math.max(0, next))].focus({ preventScroll: true });
+  }
   const at = inputs.findIndex((input) => input.checked);
   const target = inputs[at < 0 ? (by > 0 ? 0 : inputs.length - 1) : Math.min(inputs.length - 1, Math.max(0, at + by))];
   target.checked = true;
@@ -292,7 +331,10 @@ document.addEventListener("keydown", (event) => {
 });
 
 function keyRows(show) {
-  const rows = [[["1", "2", "3", "4", "5"], "answer"], ...Object.keys(doings).map((action) => [[action], action])];
+  const numbers = items.flatMap((item) => item.questions.flatMap((question) => optionsOf(question).map(({ number }) => number)));
+  const most = Math.max(5, ...numbers.filter((number) => number < 10));
+  const digits = [...Array.from({ length: most }, (_, at) => String(at + 1)), ...(numbers.includes(0) ? ["0"] : [])];
+  const rows = [[digits, "answer"], ...Object.keys(doings).map((action) => [[action], action])];
   return rows.flatMap(([actions, name]) => [make("dt", {}, ...actions.map(show)), make("dd", {}, words[`key_${name}`])]);
 }
 
