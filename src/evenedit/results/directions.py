@@ -30,7 +30,9 @@ class Direction:
     missing: int
     """Further edits of the same kind without a reading of the portrait or of the edit."""
     faces: int
+    """Portraits that the edits are of."""
     prompts: int
+    """Prompts that they answer."""
     p: float | None = None
     """Of a flow or toward against 0, not adjusted; None where it is not tested."""
     p_adjusted: float | None = None

@@ -72,7 +72,7 @@ class SimulatedParticipant:
     def __init__(self, name: str, number: int, known: KnownPictures, settings: Mapping[str, Any]) -> None:
         self.name = name
         self._known, self._rubric = known, known.rubric
-        self._asked = {spec.id: spec.question for spec in known.rubric.specs}
+        self._questions = {spec.id: spec.question for spec in known.rubric.specs}
         self._paired = compares_outputs(known.rubric)
         self._judge = SimulatedJudge(**{**settings, "seed": 1000 + number, "missing": 0.0})
         self._rng = np.random.default_rng(1000 + number)
@@ -131,7 +131,7 @@ class SimulatedParticipant:
             elif question == ROLE.id:
                 answers[slot, question] = self._role(*seen[slot])
         for slot, (case, _) in seen.items():
-            questions = [self._asked[question] for s, question in rows if s == slot]
+            questions = [self._questions[question] for s, question in rows if s == slot]
             reply = self._judge.judge(case, questions)
             answers |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
         return {key: answers[key] for key in stored}
