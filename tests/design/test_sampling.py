@@ -98,4 +98,4 @@ def test_pairs_have_one_of_each_gender_and_use_races_and_ages_evenly():
 def test_a_factor_that_nobody_labelled_changes_nothing():
     _, frame, size = next(incomplete_frames())
     rows, chances = balanced(frame.assign(age=""), size, crossed=CROSSED, seed=1)
-    assert len(set(rows)) == size and 0 < chances.min() and chances.max() <= 1
+    assert len(set(rows)) == size and chances.min() > 0 and chances.max() <= 1
