@@ -93,3 +93,9 @@ def test_pairs_have_one_of_each_gender_and_use_races_and_ages_evenly():
         for factor in ("race", "age"):
             counts = pd.Series([a[factor] for a in chosen]).value_counts()
             assert counts.max() - counts.min() <= 1, counts.to_dict()
+
+
+def test_a_factor_that_nobody_labelled_changes_nothing():
+    _, frame, size = next(incomplete_frames())
+    rows, chances = balanced(frame.assign(age=""), size, crossed=CROSSED, seed=1)
+    assert len(set(rows)) == size and chances.min() > 0 and chances.max() <= 1

@@ -229,6 +229,8 @@ def _sums(codes: Rows, values: Floats) -> Floats:
 
 def _even_shares(available: NDArray[np.int64], size: float) -> Floats:
     """Share `size` equally; what has too few gives all it has and the others more."""
+    if not len(available):
+        return np.zeros(0)
     ordered = np.sort(available)
     before = np.concatenate([[0], np.cumsum(ordered)[:-1]])
     level = (size - before) / np.arange(len(ordered), 0, -1)
