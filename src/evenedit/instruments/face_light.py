@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from evenedit.instruments import picture
 from evenedit.instruments.light import Relighting
-from evenedit.instruments.mesh import Mesh
 from evenedit.instruments.picture import Pixels
 from evenedit.instruments.tone import LUMINANCE
 
@@ -30,14 +29,14 @@ FLOOR = 0.002
 def without_face_light(
     lightness: float,
     moved: float,
-    source: tuple[Pixels, Mesh],
-    edited: tuple[Pixels, Mesh],
+    source: tuple[Pixels, NDArray[np.float64]],
+    edited: tuple[Pixels, NDArray[np.float64]],
     light: Relighting | None,
 ) -> tuple[float, float] | None:
     """Return the least and the most change of the skin's L* that light on the face alone leaves.
 
     `lightness` is the source's L*, `moved` its change that is left when the light on the whole picture is removed.
-    None where eyes and lips did not all become lighter, or all darker.
+    Both pictures come with the points of the mesh. None where eyes and lips did not all become lighter, or all darker.
     """
     ratios: list[float] = []
     for outlines, percentiles in _PARTS:
@@ -62,10 +61,10 @@ def _luminance(lightness: float) -> float:
 
 
 def _part(
-    rgb: Pixels, mesh: Mesh, outlines: tuple[tuple[int, ...], ...], percentiles: tuple[int, ...]
+    rgb: Pixels, mesh: NDArray[np.float64], outlines: tuple[tuple[int, ...], ...], percentiles: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Return percentiles of the light inside some outlines of the mesh, one a row."""
-    polygons = [np.round(mesh.points[list(outline)]).astype(np.int32) for outline in outlines]
+    polygons = [np.round(mesh[list(outline)]).astype(np.int32) for outline in outlines]
     left, top, wide, high = cv2.boundingRect(np.vstack(polygons))
     left, top = max(0, left), max(0, top)
     part = rgb[top : top + high, left : left + wide]
