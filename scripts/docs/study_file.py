@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo

@@ -125,8 +125,8 @@ def skin_change(
     before = source.once(_sampled, source_face)
     mapped = mesh.points @ matrix[:, :2].T + matrix[:, 2]
     distance = float(np.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
-    there = mapped if distance < IN_PLACE else now.points
-    after = sampled(edited, edited_face, there)
+    read_at = mapped if distance < IN_PLACE else now.points
+    after = sampled(edited, edited_face, read_at)
     skin = source.once(_skin, source_face)
     if skin.sum() < LEAST_SKIN:
         return "source: too little skin in sight"
@@ -150,7 +150,7 @@ def skin_change(
         interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
     if agreement.redrawn < MOST_REDRAWN:
         moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
-        left = without_face_light(tone, moved, (source.rgb, mesh.points), (edited, there), light)
+        left = without_face_light(tone, moved, (source.rgb, mesh.points), (edited, read_at), light)
         if left is not None and not interval[0] <= left[0] <= left[1] <= interval[1]:
             interval = hull(interval, *(around(one, agreement.error) for one in left))
             doubt = doubt or RELIT_FACE
