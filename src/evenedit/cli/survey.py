@@ -224,7 +224,7 @@ def _print_quality(quality: Quality) -> None:
 @OUT
 @example("evenedit survey export my-study --out my-study/ratings")
 def export(study: Path, out: Path | None) -> None:
-    """Write ratings, choices and data quality, under pseudonyms, with a codebook. As CSV and JSON."""
+    """Write ratings, choices, data quality and a codebook, pseudonymised. As CSV and JSON."""
     from evenedit.survey.export import write
 
     loaded = open_study(study)
