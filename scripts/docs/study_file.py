@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -135,6 +135,8 @@ def said_of(model: type[BaseModel], key: str) -> str:
 def words(annotation: Any) -> str:
     """A type in words."""
     origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return words(inner[0])
     if origin is Literal:
         return " or ".join(f"`{toml(value)}`" for value in inner)
     if origin is list:

@@ -33,7 +33,18 @@ FROZEN = {
     *("statistics", "findings", "hypotheses"),
 }
 """Tables of the study file that are frozen whole."""
-SURVEY = ("surveys", "sampler", "population", "cases", "raters_per_item", "gold", "gold_share", "instructed", "exclude")
+SURVEY = (
+    "surveys",
+    "sampler",
+    "population",
+    "cases",
+    "sizes",
+    "raters_per_item",
+    "gold",
+    "gold_share",
+    "instructed",
+    "exclude",
+)
 """Keys of [survey] that are frozen: whom people rate, how many, and who is excluded."""
 ABSENT = "not there"
 
@@ -126,6 +137,8 @@ def frozen_tables(sections: Sections) -> dict[str, Any]:
     if diagnosis and diagnosis["null_pairs"] is None:  # earlier seals have no such key
         del diagnosis["null_pairs"]
     survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
+    if survey and not survey["sizes"]:
+        del survey["sizes"]
     return {**body, "survey": survey}
 
 
