@@ -135,6 +135,8 @@ def said_of(model: type[BaseModel], key: str) -> str:
 def words(annotation: Any) -> str:
     """A type in words."""
     origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return words(inner[0])
     if origin is Literal:
         return " or ".join(f"`{toml(value)}`" for value in inner)
     if origin is list:

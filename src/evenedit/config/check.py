@@ -41,9 +41,6 @@ def problems(file: Sections, *, started: bool = False) -> Iterator[str]:
     yield from _retention_problems(file)
     yield from _language_problems(file)
     yield from _questionnaire_problems(file)
-    if file.survey and not isinstance(file.survey.cases, int):
-        missing = [survey for survey in file.survey.surveys if str(survey) not in file.survey.cases]
-        yield from (f"survey.cases has no number for survey {survey}; add {survey} = 100" for survey in missing)
     platform = file.survey.platform if file.survey else None
     if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
         yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"

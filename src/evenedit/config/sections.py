@@ -429,10 +429,6 @@ class PlatformSection(_Section):
     """Address of Prolific's API."""
 
 
-SurveyKey = Literal["1", "2", "3"]
-SURVEY_KEYS: dict[int, SurveyKey] = {1: "1", 2: "2", 3: "3"}
-
-
 class SurveySection(_Section):
     """[survey]: which cases people rate, how, and simulated participants for a rehearsal."""
 
@@ -442,9 +438,11 @@ class SurveySection(_Section):
     """Sampling of cases: evenly (`balanced`, `strata`), or by the judges' scores (`priority`)."""
     population: Literal["diagnosis", "mitigation"] = "diagnosis"
     """The sampled population: all cases of the diagnosis, or only those with a mitigated output."""
-    cases: PositiveInt | dict[SurveyKey, PositiveInt] = 500
-    """Number of cases that people rate, or one per survey: `{ 1 = 504, 2 = 336, 3 = 100 }`. Survey 2 then has its own
-    sample, of cases with a mitigated output."""
+    cases: int = Field(default=500, ge=1)
+    """Number of cases that people rate."""
+    sizes: dict[Literal["1", "2", "3"], PositiveInt] = {}
+    """Numbers of cases of single surveys: `{ 2 = 336, 3 = 100 }`. Survey 2 then has its own sample, of cases with a
+    mitigated output."""
     raters_per_item: int = Field(default=3, ge=1)
     """Number of people who rate each case."""
     items_per_task: int = Field(default=50, ge=1)
@@ -485,11 +483,11 @@ class SurveySection(_Section):
 
     def cases_of(self, survey: int) -> int:
         """Return the number of cases of a survey."""
-        return self.cases if isinstance(self.cases, int) else self.cases[SURVEY_KEYS[survey]]
+        return {int(key): size for key, size in self.sizes.items()}.get(survey, self.cases)
 
     def sample_of(self, survey: int) -> int:
         """Return the first survey with the same sample: 1 for survey 2, unless it has a number of its own."""
-        return 1 if survey == 2 and isinstance(self.cases, int) else survey
+        return 1 if survey == 2 and "2" not in self.sizes else survey
 
 
 class StatisticsSection(_Section):

@@ -213,6 +213,8 @@ class StudyFile:
             del body["questions"]
         if body["survey"] and body["survey"]["questionnaire"] is None:
             del body["survey"]["questionnaire"]
+        if body["survey"] and not body["survey"]["sizes"]:
+            del body["survey"]["sizes"]
         if not body["hypotheses"]:
             del body["hypotheses"]
         for name in ("licence", "publish"):

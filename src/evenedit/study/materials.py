@@ -180,7 +180,7 @@ def _survey(study: StudyContext, table: RatingTable) -> dict[str, Any]:
         "platform": "simulated people" if section.simulated_people else section.platform.kind,
         "surveys": list(section.surveys),
         "sampler": section.sampler,
-        "cases": section.cases if isinstance(section.cases, int) else [section.cases_of(s) for s in section.surveys],
+        "cases": [section.cases_of(s) for s in section.surveys] if section.sizes else section.cases,
         "raters_per_item": section.raters_per_item,
         "items_per_task": section.items_per_task,
         "gold_per_task": gold_per_task(section),

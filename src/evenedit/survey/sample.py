@@ -40,7 +40,7 @@ def stale(file: StudyFile, store: Store, survey: int) -> str | None:
     if not drawn:
         return None
     now, known = _design(file), store.fact(f"sample {sample_name(file, survey)}")
-    then = json.loads(known) if known else now | ({"cases": len(drawn)} if survey != 3 else {})
+    then = {"sizes": {}, **json.loads(known)} if known else now | ({"cases": len(drawn)} if survey != 3 else {})
     changed = [f"{key} = {then[key]!r} (now {now[key]!r})" for key in now if then.get(key) != now[key]]
     if not changed:
         return None
@@ -74,7 +74,7 @@ def _design(file: StudyFile) -> dict[str, Any]:
     """Return the parts of the study file that a sample depends on."""
     section = file.sections.survey
     assert section is not None
-    parts = section.model_dump(mode="json", include={"cases", "sampler", "population", "quotas"})
+    parts = section.model_dump(mode="json", include={"cases", "sizes", "sampler", "population", "quotas"})
     return parts | {"seed": file.sections.study.seed}
 
 

@@ -33,7 +33,18 @@ FROZEN = {
     *("statistics", "findings", "hypotheses"),
 }
 """Tables of the study file that are frozen whole."""
-SURVEY = ("surveys", "sampler", "population", "cases", "raters_per_item", "gold", "gold_share", "instructed", "exclude")
+SURVEY = (
+    "surveys",
+    "sampler",
+    "population",
+    "cases",
+    "sizes",
+    "raters_per_item",
+    "gold",
+    "gold_share",
+    "instructed",
+    "exclude",
+)
 """Keys of [survey] that are frozen: whom people rate, how many, and who is excluded."""
 ABSENT = "not there"
 
@@ -133,6 +144,8 @@ def frozen_tables(sections: Sections) -> dict[str, Any]:
     later += [] if sections.study.direction else ["direction_shows"]
     body["study"] = {key: value for key, value in body["study"].items() if key not in later}  # earlier seals lack them
     survey = sections.survey.model_dump(mode="json", include=set(SURVEY)) if sections.survey else None
+    if survey and not survey["sizes"]:
+        del survey["sizes"]
     return {**body, "survey": survey}
 
 
