@@ -67,7 +67,8 @@ def measure_all(folder: Path) -> Row:
 def _measured(study: Any) -> list[tuple[Any, Any, Any]]:
     sources, requests = study.store.sources(), study.store.requests()
     measured = study.design.instruments(sources).measurements()
-    return [(requests[ident], sources[requests[ident].source_ids[0]], m) for ident, m in measured.items()]
+    edits = {ident: requests[ident] for ident in measured if requests[ident].editor == EDITOR}
+    return [(request, sources[request.source_ids[0]], measured[ident]) for ident, request in edits.items()]
 
 
 def _reading(prompt: str, source: Any, measurement: Any) -> Row:

@@ -63,7 +63,7 @@ def test_the_folder_of_an_export_analyses_to_the_same_results_by_the_studys_own_
         done = evenedit(command, folder)
         assert done.returncode == 0, done.stderr
     written = {Path(line).name for line in done.stdout.splitlines()}
-    assert written == {"edits.csv", "scores.csv", "verdicts.csv", "study.json"}
+    assert written == {"edits.csv", "scores.csv", "verdicts.csv", "study.json", "codebook.csv", "codebook.json"}
     made = evenedit("analyze", folder / "export", "--out", tmp_path / "again")
     assert made.returncode == 0, made.stderr
     first, second = (

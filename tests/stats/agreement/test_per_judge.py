@@ -116,7 +116,8 @@ def test_a_lenient_judge_shows_beside_the_others(results):
     success = {
         a.judge: a.estimate.value
         for a in results.per_judge
-        if a.estimate.measure == "rate.edit_success" and a.estimate.editor == "simulated-lightening"
+        if (a.estimate.measure, a.estimate.editor) == ("rate.edit_success", "simulated-lightening")
+        and a.estimate.experiment == "diagnosis"
     }
     assert max(success, key=success.__getitem__) == "simulated-judge-b"
 
