@@ -31,7 +31,7 @@ AT_ONCE = 6
 FACES = {"race": ["White", "Black"], "age": ["20s"]}
 KINDS = ("bfl", "fal", "replicate", "keyed")
 """Services; the last knows a submission that is sent again."""
-os.environ |= dict.fromkeys(("BFL_API_KEY", "FAL_KEY", "REPLICATE_API_TOKEN"), "none")
+KEYS = dict.fromkeys(("BFL_API_KEY", "FAL_KEY", "REPLICATE_API_TOKEN"), "none")
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,15 @@ def write(folder: Path, services: Services, kind: str) -> Path:
     return folder
 
 
+def run_with_keys(folder: Path) -> None:
+    """Run in a process whose environment has the keys; the fork server has that of its own start."""
+    os.environ |= KEYS
+    command(folder)
+
+
 def run_once(folder: Path, services: Services, requests: int | None = None, delay: float = 0.0) -> bool:
     """Run; kill it so many seconds after so many more requests have arrived; return whether it ended by itself."""
-    seen, process = len(services.seen), PROCESSES.Process(target=command, args=(folder,))
+    seen, process = len(services.seen), PROCESSES.Process(target=run_with_keys, args=(folder,))
     process.start()
     until = time.monotonic() + LONGEST
     while process.is_alive() and time.monotonic() < until:

@@ -252,10 +252,8 @@ def test_on_postgresql_it_counts_them_only_if_no_other_run_is_at_work(services, 
     loaded.store.close()
 
 
-def test_kills_between_submitting_and_polling_cost_nothing_twice(tmp_path, monkeypatch):
+def test_kills_between_submitting_and_polling_cost_nothing_twice(tmp_path):
     """A small version of `python -m validation submission_kills`, whose table is in docs/validation."""
-    for name in ("BFL_API_KEY", "FAL_KEY", "REPLICATE_API_TOKEN"):
-        monkeypatch.setenv(name, KEY)
     from validation.submission_kills import kill_submissions
 
     for killed in kill_submissions(tmp_path, 3, seed=5):
