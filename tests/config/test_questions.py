@@ -65,6 +65,13 @@ def read(folder: Path, *questions: dict[str, Any], **changes: Any) -> StudyFile:
             "questions 'hair_change': 'kind' is 'ordinary'; input should be 'ordinal', 'categorical'",
         ),
         (HAIR | {"levls": []}, "levls.*did you mean 'levels'|unknown key 'levls'"),
+        (HAIR | {"combine": "majority"}, "combine is 'majority', which is for other kinds; use mean, median"),
+        (SCARF | {"combine": "mean"}, "combine is 'mean', which is for other kinds; use majority, unanimous"),
+        (SCARF | {"opposed": [["kept", "lost"]]}, "opposed names 'lost', which is no option; use kept, removed"),
+        (
+            SCARF | {"options": [{"code": "kept"}, {"code": "removed", "open": True}]},
+            "has fewer than two options that decide something",
+        ),
         (
             SCARF | {"rates": {"scarf_removed": {"is": ["gone"]}}},
             "is names 'gone', which is no option; use kept, removed",

@@ -398,6 +398,7 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
     if row.cannot_tell and row.kind in ("ordinal", "yes-partial-no", "set"):
         yield f"cannot_tell is for kind categorical and yes-no, not for '{row.kind}'"
     labels = _labels(row)
+    yield from _combining_problems(row)
     if row.neutral is not None and row.kind not in ("ordinal", "yes-partial-no"):
         yield f"neutral is for ordinal questions, not for '{row.kind}'"
     elif row.neutral is not None and not 1 <= row.neutral <= len(labels):
@@ -417,6 +418,20 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
         inside = row.neutral is not None and 1 < row.neutral < len(labels)
         if row.rates and not (inside and len(sides) == 2):
             yield "a two-sided question needs one rate above and one below no change"
+
+
+def _combining_problems(row: QuestionRow) -> Iterator[str]:
+    """Yield the problems of how several judges' answers become one."""
+    ordered = row.kind in ("ordinal", "yes-partial-no")
+    if row.combine in (("majority", "unanimous") if ordered else ("mean", "median")):
+        use = "mean, median, primary or secondary" if ordered else "majority, unanimous, primary or secondary"
+        yield f"combine is '{row.combine}', which is for other kinds; use {use}, or leave it out"
+    codes = _codes(row)
+    for code in (code for pair in row.opposed for code in pair):
+        if code not in codes:
+            yield f"opposed names '{code}', which is no option; use {', '.join(codes)}"
+    if row.kind == "categorical" and sum(not option.open for option in row.options) < 2:
+        yield "has fewer than two options that decide something; remove open = true from the others"
 
 
 def _rate_problems(row: QuestionRow, name: str, rate: RateRow, labels: Sequence[str]) -> Iterator[str]:
