@@ -80,7 +80,7 @@ def _replies(study: StudyContext, requests: list[Request]) -> Iterator[RawReply]
         calls_of = list(Call) if isinstance(rater, JudgeRater) else [Call.MAIN]
         for call in calls_of:
             revision = rater.revision_of(call) if isinstance(rater, JudgeRater) else rater.revision
-            existing = {c.request_id: c for c in study.store.calls(rater.id, revision)}
+            calls = {c.request_id: c for c in study.store.calls(rater.id, revision)}
             values: dict[str, dict[str, int | None]] = {}
             confidence: dict[str, dict[str, float]] = {}
             for rating in study.store.ratings(rater.id, revision):
@@ -89,7 +89,7 @@ def _replies(study: StudyContext, requests: list[Request]) -> Iterator[RawReply]
                     confidence.setdefault(rating.request_id, {})[rating.question_id] = rating.confidence
             rows = [row for row in _rows(study, rater.id, revision) if row.request_id in position]
             for row in sorted(rows, key=lambda row: position[row.request_id]):
-                known = existing.get(row.request_id)
+                known = calls.get(row.request_id)
                 yield RawReply(
                     request_id=row.request_id,
                     rater=rater.id,

@@ -399,8 +399,8 @@ def _cases(study: StudyContext, seen: object) -> _Queue:
     table = book.scores.table
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
     disagree, is_asked = scores.disagree.copy(), applicable_questions(table)
-    outside = [at for at, column in enumerate(table.rubric.columns) if _is_elsewhere(table.rubric, column)]
-    disagree[:, outside] = is_asked[:, outside] = False
+    not_reviewed = [at for at, column in enumerate(table.rubric.columns) if _is_elsewhere(table.rubric, column)]
+    disagree[:, not_reviewed] = is_asked[:, not_reviewed] = False
     urgent = np.flatnonzero(priority(replace(scores, disagree=disagree), study.file.rates) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
     cases = [
@@ -408,7 +408,7 @@ def _cases(study: StudyContext, seen: object) -> _Queue:
         for row in urgent
     ]
     ordered = sorted(cases, key=lambda case: (not case.disputed, case.request_id))
-    other_disputes = int(scores.disagree[:, outside].sum())
+    other_disputes = int(scores.disagree[:, not_reviewed].sum())
     return _Queue(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, other_disputes)
 
 

@@ -475,9 +475,9 @@ def _instrument_ratings(table: RatingTable) -> Iterable[NumberRange]:
 
 def _answers(rubric: Rubric, question: str) -> dict[str, str]:
     """Return the words for each stored answer, by its position; levels of a scale with their number."""
-    visible = rubric.options(question).values()
+    answers = rubric.options(question).values()
     ordered = question not in rubric.choices
-    return {str(n): f"{n} {words}" if ordered else words for n, words in enumerate(visible, 1)}
+    return {str(n): f"{n} {words}" if ordered else words for n, words in enumerate(answers, 1)}
 
 
 def is_pair(edits: pd.DataFrame) -> Mask:

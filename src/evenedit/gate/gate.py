@@ -358,8 +358,8 @@ def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
     question, levels = rule.measure.option
     turned = f"{rule.measure.kind}.{question}[{'>'.join(reversed(levels.split('>')))}]"
     for d in results.directions:
-        local = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
-        if local and d.measure in (rule.measure, turned):
+        is_of_editor = (d.experiment, d.condition, d.editor) == (rule.experiment, rule.condition, editor)
+        if is_of_editor and d.measure in (rule.measure, turned):
             low, high = d.low, d.high
             place = rule.measure, d.experiment, d.condition, editor, dict(rule.group)
             if d.measure == rule.measure:

@@ -314,9 +314,9 @@ def _assumed(rubric: Rubric, block: str, charges: Prices) -> tuple[float, float]
     if charges.assumed is None or block != Call.SEE.block:
         return charges.assumed
     blank, one = Image.new("RGB", (1, 1)), Prompt("", "", "")
-    sole = render_picture(Case((), blank, one, ""), rubric.seen, image_size=1)
+    one_picture = render_picture(Case((), blank, one, ""), rubric.seen, image_size=1)
     both = render(Case([blank], blank, one, ""), questions_for(Experiment.DIAGNOSIS, one), image_size=1)
-    words, usual = (sum(map(len, words_of(ask)[1])) + len(ask.system) for ask in (sole, both))
+    words, usual = (sum(map(len, words_of(ask)[1])) + len(ask.system) for ask in (one_picture, both))
     return words / CHARACTERS + (charges.assumed[0] - usual / CHARACTERS) / 2, float(SHORT_ANSWER)
 
 
@@ -329,12 +329,13 @@ def _question_notes(
         former = [r for r in study.store.revisions(judge.id) - {judge.revision} if re.fullmatch(MAIN_REVISION, r)]
         rated = {ident for r in former for ident, s in study.store.answered(judge.id, r).items() if s != Status.FAILED}
         current = study.store.answered(judge.id, judge.revision)
-        matching = [a for a in assigned if a.rater.id == judge.id and a.call is Call.MAIN]
-        reread = sum(a.subject in rated and a.subject not in current for a in matching)
-        if reread:
+        main_calls = [a for a in assigned if a.rater.id == judge.id and a.call is Call.MAIN]
+        repeated = sum(a.subject in rated and a.subject not in current for a in main_calls)
+        if repeated:
             added = ", ".join(spec.id for spec in rubric.declared_main)
             hint = f'; call = "separate" of a new question ({added}) asks only that one' if added else ""
-            yield f"{judge.id} asks {reread:,} edits again: its questions or settings changed since it rated them{hint}"
+            changed = "its questions or settings changed since it rated them"
+            yield f"{judge.id} asks {repeated:,} edits again: {changed}{hint}"
     for spec in rubric.declared:
         if not spec.rates and spec.row.about != "picture":
             yield f"question '{spec.id}' has no rate: it gives no finding"

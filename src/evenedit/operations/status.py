@@ -77,8 +77,8 @@ def _lines(study: StudyContext, review: bool) -> Iterator[str]:
     edits = store.edits()
     wanted, null = ([edits[r.id] for r in part if r.id in edits] for part in (planned, null_pairs))
     outcomes = Counter(e.outcome for e in wanted)
-    visible = [o for o in Outcome if outcomes[o] or o is not Outcome.NO_IMAGE]
-    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in visible)
+    listed = [o for o in Outcome if outcomes[o] or o is not Outcome.NO_IMAGE]
+    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in listed)
     yield f"edits: {len(wanted):,} of {len(planned):,} ({counts})"
     if null_pairs:
         yield f"null pairs: {len(null):,} of {len(null_pairs):,}"

@@ -404,8 +404,8 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
     elif row.neutral is not None and not 1 <= row.neutral <= len(labels):
         yield f"neutral is {row.neutral}; the levels are 1 to {len(labels)}"
     for language, text in row.translations.items():
-        visible = len(_codes(row)) if row.kind != "yes-no" else len(labels)
-        if text.levels and len(text.levels) not in (len(labels), visible):
+        with_open = len(_codes(row)) if row.kind != "yes-no" else len(labels)
+        if text.levels and len(text.levels) not in (len(labels), with_open):
             yield f"translation '{language}' has {len(text.levels)} levels; the question has {len(labels)}"
         elif not text.levels and row.kind not in ("yes-no", "yes-partial-no"):
             yield f"translation '{language}' lacks levels; translate all {len(labels)}"

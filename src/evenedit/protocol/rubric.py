@@ -234,16 +234,16 @@ class Rubric:
     def options(self, column: str) -> dict[str, str]:
         """Return what is shown for each stored answer, in their order, by level or code."""
         question = self.questions[column]
-        visible = question.words or ("",) * len(question.labels)
+        words = question.words or ("",) * len(question.labels)
         plain = (c.replace("_", " ").lower() if question.sided == "choice" else c for c in question.labels)
-        return {c: word or text for c, word, text in zip(question.labels, visible, plain, strict=True)}
+        return {c: word or text for c, word, text in zip(question.labels, words, plain, strict=True)}
 
     def option_of_set(self, column: str) -> str:
         """Return what is shown for the option of a set that a column is about."""
         spec = self.spec_by_column[column]
         code = column.removeprefix(f"{spec.id}.")
-        visible = dict(zip(spec.question.labels, spec.question.words, strict=False)).get(code, "")
-        return visible or code.replace("_", " ").lower()
+        word = dict(zip(spec.question.labels, spec.question.words, strict=False)).get(code, "")
+        return word or code.replace("_", " ").lower()
 
     def asked_differently(self, other: Rubric) -> list[str]:
         """Return in words the rates and questions that have one id in both rubrics and are asked differently."""
@@ -252,8 +252,8 @@ class Rubric:
         )
         differences = []
         for name in (n for n in wanted if n in others):
-            matching, its = wanted[name], others[name]
-            if (matching.text, matching.labels, matching.words) != (its.text, its.labels, its.words):
+            first, second = wanted[name], others[name]
+            if (first.text, first.labels, first.words) != (second.text, second.labels, second.words):
                 forms = [_form(rubric, name) for rubric in (self, other)]
                 how = "in other words" if forms[0] == forms[1] else f"{forms[0]} against {forms[1]}"
                 differences.append(f"{name} is asked differently: {how}")

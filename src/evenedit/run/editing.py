@@ -114,8 +114,8 @@ class EditingStage:
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
-                reread = [] if self.budget.spent else [task for task in left if self._is_asked_again(task)]
-                left = self._wait_for_other_runs(queue.held, known) + reread
+                retried = [] if self.budget.spent else [task for task in left if self._is_asked_again(task)]
+                left = self._wait_for_other_runs(queue.held, known) + retried
         if done or self._ended():  # without any edit there is nothing to compare null pairs with
             self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
 

@@ -104,11 +104,11 @@ class RatingStage:
         answered = self.answered(assigned)
 
         def is_open(assignment: Assignment) -> bool:
-            existing = [edits.get(ident) for ident in assignment.edits]
-            if any(edit is None or edit.outcome is Outcome.FAILED for edit in existing):
+            edits_of_case = [edits.get(ident) for ident in assignment.edits]
+            if any(edit is None or edit.outcome is Outcome.FAILED for edit in edits_of_case):
                 return True
-            visible = all(edit is not None and edit.outcome is Outcome.EDITED for edit in existing)
-            return visible and assignment.key not in answered
+            is_complete = all(edit is not None and edit.outcome is Outcome.EDITED for edit in edits_of_case)
+            return is_complete and assignment.key not in answered
 
         return [s for s in assigned if is_open(s)]
 

@@ -43,7 +43,7 @@ def _entry(file: StudyFile, question: Question, answered: Mapping[Kind, int]) ->
     columns = list(columns_of(question, file.rubric))
     spec = file.rubric.spec_by_column.get(columns[0])
     words = {code: languages.wording(question, code) for code in languages.codes}
-    visible = {
+    by_language = {
         code: w["labels"] if len(w["labels"]) == len(question.labels) else shown_words(question)
         for code, w in words.items()
     }
@@ -56,7 +56,7 @@ def _entry(file: StudyFile, question: Question, answered: Mapping[Kind, int]) ->
         "text": {code: w["text"] for code, w in words.items()},
         "columns": columns,
         "answers": [
-            {"position": at + 1, "code": codes[at], "label": {code: labels[at] for code, labels in visible.items()}}
+            {"position": at + 1, "code": codes[at], "label": {code: labels[at] for code, labels in by_language.items()}}
             for at in range(len(question.labels))
         ],
         "rates": {r.id: f"{r.question} {r.rule}" for r in file.rates.values() if r.question in columns},

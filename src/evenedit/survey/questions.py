@@ -88,8 +88,8 @@ def item_questions(
         ]
     wanted = []
     for slot, experiment in zip("AB", experiments, strict=False):
-        local = {q.id for q in questions_for(experiment, prompt, rubric, labels=labels, by="people", call=None)}
-        wanted += [(slot, question) for question in known if question.id in local]
+        applicable = {q.id for q in questions_for(experiment, prompt, rubric, labels=labels, by="people", call=None)}
+        wanted += [(slot, question) for question in known if question.id in applicable]
     return wanted
 
 
@@ -231,17 +231,17 @@ def same_scale(question: str, rubric: Rubric) -> bool:
 def checks(survey: int, rubric: Rubric | None = None) -> tuple[ComprehensionCheck, ...]:
     """Return the comprehension check of a survey, on questions that it asks, in the wording of its rubric."""
     rubric = rubric or default_rubric()
-    existing = []
+    asked_checks = []
     for check in _CHECKS[survey]:
         scale = _SCALES.get(check.question.id)
         if scale is None or same_scale(scale, rubric):
             ordered = scale is not None and rubric.questions[scale].sided != "choice"
             labels = rubric.questions[str(scale)].labels if ordered else check.question.labels
-            existing.append(replace(check, question=replace(check.question, labels=labels)))
+            asked_checks.append(replace(check, question=replace(check.question, labels=labels)))
     wanted = {question.id: question for question in survey_questions(survey, rubric)}
     for spec in rubric.specs:
         if spec.row.check and spec.id in wanted:
             labels = tuple(shown_words(wanted[spec.id]))
             question = Question(f"check_{spec.id}", spec.question.title, spec.row.check.text, labels, "choice")
-            existing.append(ComprehensionCheck(question, spec.row.check.right))
-    return tuple(existing)
+            asked_checks.append(ComprehensionCheck(question, spec.row.check.right))
+    return tuple(asked_checks)

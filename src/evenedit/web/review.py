@@ -160,9 +160,9 @@ def _case_page(
 def _words(question: Question) -> Mapping[str, Any]:
     """Return the wording of a question; codes of a choice in lower case."""
     texts = wording(question, built_in_texts("en"))
-    visible = question.words or ("",) * len(question.labels)
+    words = question.words or ("",) * len(question.labels)
     labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in texts["labels"]]
-    labels = [word or label for word, label in zip(visible, labels, strict=True)]
+    labels = [word or label for word, label in zip(words, labels, strict=True)]
     return {**texts, "labels": labels}
 
 

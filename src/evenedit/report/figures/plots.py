@@ -42,19 +42,19 @@ def by_main_factor(index: Index) -> Drawing | None:
     """Figure 4 of the paper: skin lightening and race change by the main factor, one row per editor."""
     titles = {"skin_lighter": "skin lightening", "race_change": "race change"}
     words = {"skin_lighter": "lighter", "race_change": "changed in race"}
-    visible = [rate for rate in FIGURE4 if rate in index.rates]
-    what = listed([titles[rate] for rate in visible])
-    rules = [f"({'ab'[at]}) {words[rate]} ({index.thresholds[rate]})" for at, rate in enumerate(visible)]
+    rates = [rate for rate in FIGURE4 if rate in index.rates]
+    what = listed([titles[rate] for rate in rates])
+    rules = [f"({'ab'[at]}) {words[rate]} ({index.thresholds[rate]})" for at, rate in enumerate(rates)]
     caption = f"Share of edits rated {listed(rules)}"
-    return _by_main_factor(index, "figure4", f"{what[:1].upper()}{what[1:]}", visible, caption)
+    return _by_main_factor(index, "figure4", f"{what[:1].upper()}{what[1:]}", rates, caption)
 
 
 def declared_by_main_factor(index: Index) -> Drawing | None:
     """Draw the rates of declared questions by the main factor, one row of panels per editor and two rates."""
     declared = {rate for spec in index.rubric.declared for rate in spec.rates}
-    visible = [rate for rate in index.rubric.table_rates if rate in declared]
+    rates = [rate for rate in index.rubric.table_rates if rate in declared]
     caption = "Share of valid answers that each rate counts"
-    return _by_main_factor(index, "figure_rates", "Rates of the study's own questions", visible, caption)
+    return _by_main_factor(index, "figure_rates", "Rates of the study's own questions", rates, caption)
 
 
 def _by_main_factor(index: Index, id: str, title: str, rates: Sequence[str], caption: str) -> Drawing | None:

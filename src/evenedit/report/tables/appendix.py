@@ -176,8 +176,8 @@ def rubric(index: Index) -> Table | None:
     """Table 14 of the paper: the questions and the wording of every answer, as raters were shown them."""
     rows: list[tuple[Cell, ...]] = []
     for q in index.results.materials.questions:
-        visible = q.words or ("",) * len(q.labels)
-        for number, (label, word) in enumerate(zip(q.labels, visible, strict=True), 1):
+        words = q.words or ("",) * len(q.labels)
+        for number, (label, word) in enumerate(zip(q.labels, words, strict=True), 1):
             first = number == 1
             rows.append(
                 (

@@ -227,7 +227,7 @@ MITIGATED = ("race_drift", "gender_drift", "skin_tone")
 def mitigation_by_main_factor(index: Index) -> Table | None:
     """Tables 5, 21 and 26 of the paper, for every editor; by the main factor."""
     wanted = [*(q for q in MITIGATED if q in index.rubric), *(s.id for s in index.rubric.declared)]
-    visible = [q for q in wanted if _changes(index, q)]
+    changed = [q for q in wanted if _changes(index, q)]
     placebo = ConditionKind.PLACEBO in index.conditions("mitigation")
     arms = (ConditionKind.FEATURE, ConditionKind.PLACEBO) if placebo else (ConditionKind.FEATURE,)
     rows: list[tuple[Cell, ...]] = []
@@ -237,9 +237,9 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
             scores = [
                 Number.of(find(Measure.mean(MITIGATED[0]), condition=arm), "score")
                 for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
-                if MITIGATED[0] in visible
+                if MITIGATED[0] in changed
             ]
-            deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in visible]
+            deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in changed]
             if _has(deltas):
                 rows.append((editor or POOLED, index.main_label(code), *scores, *deltas, *_counts(deltas)))
     columns = [
@@ -248,12 +248,12 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
         *(
             Column(f"{arm}_{MITIGATED[0]}", f"{index.name(MITIGATED[0])}, {index.name(arm).lower()}")
             for arm in (ConditionKind.BASELINE, ConditionKind.FEATURE)
-            if MITIGATED[0] in visible
+            if MITIGATED[0] in changed
         ),
     ]
     for arm in arms:
         prefix = "Placebo Δ" if arm is ConditionKind.PLACEBO else "Δ"
-        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {index.name(a).lower()}") for a in visible]
+        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {index.name(a).lower()}") for a in changed]
     columns += [Column("pairs", "pairs"), Column("missing", "missing")]
     note = (
         "Placebo: the baseline again with another seed. Only a change beyond it is the feature prompt's."

@@ -112,7 +112,8 @@ def no_better_than_chance(
     who = "two judges" if judges == 2 else f"{judges} judges"
     rates = listed([_plain(name) for name in names])
     if reliability is None or reliability.value is None:
-        why = f"at least one of the {who} gave every edit the same answer, so how far they agree is not defined"
+        alike = f"at least one of the {who} answered alike for every edit, as this is counted"
+        why = f"{alike}, so how far they agree is not defined"
     elif reliability.low is None:
         why = f"how far the {who} agree cannot be estimated, as too few portraits show it"
     else:
