@@ -77,6 +77,8 @@ class ReadingTitle(_Row):
     title: str
     phrase: str = ""
     """The words before its mean: "on average L* changed by"."""
+    direction_of: tuple[str, ...] = ()
+    """The rates whose unmeasured edits it tells the direction of: its means with and without them are printed."""
     unit: Literal["share", "change"] = "change"
 
 

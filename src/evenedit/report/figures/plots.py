@@ -284,8 +284,17 @@ def judges_and_people(index: Index) -> Drawing | None:
         )
 
 
+PANELS = (
+    (Measure.rate("ignored"), GREEN),
+    (Measure.mean("skin_delta_L_raw"), VERMILLION),
+    (Measure.mean("light_shift_L"), BLUE),
+    (Measure.mean("skin_delta_L"), VERMILLION),
+)
+"""The panels of the figures of measurements, and their colours."""
+
+
 def measured_by_group(index: Index) -> Drawing | None:
-    """Measurements by group: the share of unchanged outputs and the change of the skin's lightness."""
+    """Measurements by group: the share of ignored requests, and the changes of skin and light."""
     groups = [{f: code} for f in index.grouped() for code in index.levels(f)]
     words = "by the label of the source"
     return _measured_by(index, "figure_measured", "Measured by group", words, groups)
@@ -301,7 +310,7 @@ def measured_by_prompt(index: Index) -> Drawing | None:
 def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Drawing | None:
     panels = [
         (rater, readings, measure, colour)
-        for measure, colour in ((Measure.rate("unchanged"), GREEN), (Measure.mean("skin_delta_L"), VERMILLION))
+        for measure, colour in PANELS
         for rater, readings in index.instruments.items()
         if any(e.measure == measure and e.n for e in readings.results.estimates)
     ]
@@ -342,7 +351,8 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
             figure,
             id,
             title,
-            "Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), "
+            "Share of outputs that ignore a request that must show, and mean changes of L*: of the skin as displayed, "
+            "of the picture's brightness, and of the skin with a change of light removed; "
             f"{words}, with {index.level} intervals. Dashed: everybody.",
             f"Dots with intervals, {words} and editor. " + " ".join(alt),
         )

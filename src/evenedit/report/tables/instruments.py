@@ -201,6 +201,38 @@ def measured_gaps(index: Index) -> Table | None:
     )
 
 
+def measured_bounds(index: Index) -> Table | None:
+    """Build the table of what unmeasured edits could do to each rate."""
+    return table_of(
+        index,
+        "measured_bounds",
+        "Rates with unmeasured edits counted either way",
+        "The least and the largest each rate could be if every unmeasured edit showed the one or the other. Where the "
+        "skin as displayed could be read, its mean change (L*) over measured and unmeasured edits tells which way the "
+        "unmeasured ones lie.",
+        (
+            text("editor", "Editor"),
+            text("instrument", "Instrument"),
+            text("reading", "Measurement"),
+            text("group", "Group"),
+            *(Column("rate", "Rate"), Column("low", "At least"), Column("high", "At most")),
+            *(Column("beside_measured", "Skin as displayed, measured"), Column("beside_missing", "unmeasured")),
+            *(Column("n", "n"), Column("missing", "missing")),
+        ),
+        [
+            (
+                *(b.editor or POOLED, m.rater, Measure(b.measure).name, index.group_label(b.group)),
+                *(Number(x, "share") for x in (b.value, b.low, b.high)),
+                *(Number(x, "change") for x in (b.beside_measured, b.beside_missing)),
+                *(b.n, b.missing),
+            )
+            for m in index.results.measured
+            for b in m.bounds
+            if b.editor in index.lines("diagnosis")
+        ],
+    )
+
+
 def missing_reasons(index: Index) -> Table | None:
     """Shares of edits that could not be measured, by reason and group."""
     codes = [("", ""), *((f.name, code) for f in index.factors for code in _levels(index, f.name))]

@@ -75,8 +75,8 @@ def _headline(index: Index) -> Iterator[Sentence]:
     if not index.rated:
         people = "is what people rated or " if has_people(index.results) else ""
         yield Sentence(
-            f"No judge has rated these edits. All that follows {people}was measured in pixels, which show neither "
-            "whether an edit is the one asked for nor a change of apparent race or gender.",
+            f"No judge has rated these edits. All that follows {people}was measured in pixels, which do not show "
+            "whether a change is the one asked for.",
             "caution",
         )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import MEASURED
 from evenedit.ratings.table import RatingTable
-from evenedit.results.finding import ENSEMBLE, FindingLevel
-from evenedit.results.words import count, listed, percent
+from evenedit.results.finding import FindingLevel
+from evenedit.results.words import count, listed, percent, plain, points
 from evenedit.stats.engine.estimates import DOMINANT
+from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.robustness.leave_one_out import influential_faces
@@ -74,12 +75,41 @@ def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)
 
 
-def missing_scores_clause(rater: str, groups: Sequence[Estimate]) -> tuple[str, ...]:
+def missing_scores_clause(e: Estimate | None) -> tuple[str, ...]:
     """Return the caveat on edits of a group without a score."""
-    what = "score" if rater == ENSEMBLE else "measurement"
-    return tuple(
-        f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing
-    )
+    if e is None or not e.missing:
+        return ()
+    return (f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no score.",)
+
+
+def unmeasured_clause(
+    parts: AnalysisParts, rater: str, measure: Measure, editor: str | None, group: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the caveat on unmeasured edits: what they could do to a rate and its gap, and which way they lie."""
+    two = parts.rubric.two_sided.get(measure.name, ()) if measure.kind == MeasureKind.SHIFT else ()
+    rates = [Measure.rate(MEASURED + side) for side in two] or [measure.to(MeasureKind.RATE)]
+    rows = [b for m in parts.measured if m.rater == rater for b in m.bounds if (b.editor, b.group) == (editor, group)]
+    clauses = [
+        f"With {count(b.missing, 'unmeasured edit')} counted either way, {plain(rate.name)}: {percent(b.low)} to "
+        f"{percent(b.high)}{' of this group' if group else ''}."
+        for rate in rates
+        for b in rows
+        if b.measure == rate
+    ]
+    place = (rater, measure, editor, *group)
+    clauses += [
+        f"The gap is then between {points(b.low)} and {points(b.high)}."
+        for b in parts.bounds
+        if (b.rater, b.measure, b.editor, b.factor) == place
+    ]
+    means = [(b.beside_missing, b.beside_measured) for b in rows if b.measure == rates[0]]
+    clauses += [
+        f"Skin as displayed changed by {without:+.1f} L* on average in the unmeasured edits, by {measured:+.1f} L* in "
+        "the measured ones.".replace("-", "−")
+        for without, measured in means
+        if without is not None and measured is not None
+    ]
+    return tuple(clauses)
 
 
 def one_prompt_clause(g: GapEvidence, level: str) -> tuple[str, ...]:
