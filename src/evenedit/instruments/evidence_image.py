@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import cv2
@@ -15,6 +16,7 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
 from evenedit.instruments.face import Face, find_face
+from evenedit.instruments.measure import examine
 from evenedit.instruments.measurement import MeasuredPair, Measurement
 from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
@@ -22,6 +24,12 @@ from evenedit.simulation.portraits.canvas import ink
 PANEL = 384
 FOOT = 132
 INK, PAPER, OUTLINE = (32, 32, 36), (255, 255, 255), (0, 230, 118)
+SKIN_READINGS = {
+    "skin_delta_L_raw": "skin as displayed",
+    "light_shift_L": "brightness of the picture",
+    "skin_delta_L": "skin, change of light removed",
+}
+"""The three readings of skin and light, in the order in which they are printed."""
 HOTTEST = 40.0
 """CIELAB difference shown as the hottest colour."""
 
@@ -57,6 +65,31 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     view = picture.Picture(first)
     change = find_change(view, settle(view, align(view, second, source_face, edited_face)), source_face)
     return Image.fromarray(_heat(first, change))
+
+
+def skin_outlines(source: Image.Image, edited: Image.Image) -> Image.Image:
+    """Draw source and edit side by side, with outlines around the skin that was read in both."""
+    pair = examine(source, edited, identity=False)
+    skin = pair.skin
+    both = Image.new("RGB", (2 * PANEL, PANEL), PAPER)
+    both.paste(_panel(pair.source, skin.patches_before if skin else ()), (0, 0))
+    both.paste(_panel(pair.edited, skin.patches_after if skin else ()), (PANEL, 0))
+    return both
+
+
+def skin_lines(numbers: Mapping[str, Any], reasons: Mapping[str, str]) -> list[str]:
+    """Describe the readings of skin and light of a measurement, each with its interval or the reason for none."""
+    lines = []
+    for name, what in SKIN_READINGS.items():
+        value, low, high = (numbers.get(f"{name}{end}") for end in ("", "_low", "_high"))
+        reach = "" if low is None or high is None else f"{low:+.1f} to {high:+.1f}"
+        if value is not None:
+            text = f"L* {value:+.1f}" + (f" ({reach})" if reach and low != high else "")
+        else:
+            why = f"({reasons.get(name) or 'not measured'})"
+            text = f"L* between {reach.replace(' to ', ' and ')} {why}" if reach else f"not measured {why}"
+        lines.append(f"{what} {text}".replace("-", "−"))
+    return lines
 
 
 def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
@@ -100,25 +133,15 @@ def _tones(brush: ImageDraw.ImageDraw, before: Lab, after: Lab, top: int, font: 
 
 
 def _lines(measurement: Measurement) -> list[str]:
-    def number(value: float | None, unit: str = "") -> str:
-        return "not measured" if value is None else f"{value:+.1f}{unit}"
-
-    skin = f"skin L* {number(measurement.skin_delta_L)} (raw {number(measurement.skin_delta_L_raw)})"
-    if measurement.skin_uncertainty_L is None:
-        skin = f"skin: not measured ({measurement.reasons['skin_delta_L']})"
-    else:
-        skin += f" ± {measurement.skin_uncertainty_L:.1f}, ITA {number(measurement.skin_delta_ITA, '°')}"
     parts = ", ".join(f"{name} {share:.0%}" for name, share in measurement.regions.items() if share is not None)
     who = "identity: not measured"
     if measurement.identity_distance is not None:
         who = f"identity distance {measurement.identity_distance:.2f}"
     if measurement.identity_between is not None:
         who += f"; {measurement.identity_between:.0%} of different people of the group are closer"
-    shift = f" ({number(measurement.light_shift_L)} L*)" if measurement.light_shift_L else ""
     return [
         f"{measurement.verdict}: {measurement.changed_share:.1%} of the picture changed",
         parts or "regions: not measured",
-        skin,
-        f"light {measurement.light}{shift}",
+        *skin_lines(asdict(measurement), measurement.reasons),
         who,
     ]

@@ -182,12 +182,18 @@ def instrument_panel(
         is_read = ~np.isnan(value)
         parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
-        key = reading.measure
+        key = Measure(reading.measure)
         bounds = (0.0, 1.0) if reading.unit == "share" else BOUNDS.get(key)
         columns = f"sum.{key}", f"n.{key}", f"asked.{key}"
-        measure = RatioMeasure(Measure(key), *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
+        measure = RatioMeasure(key, *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
         unread = np.array([bool(reading.reasons[row]) for row in rows], dtype=np.int64)
-        ledger.add(measure, total, is_read.astype(np.int64), applicable * (is_read | unread))
+        wanted = applicable * (is_read | unread)
+        ledger.add(measure, total, is_read.astype(np.int64), wanted)
+        asked = table.asked_for(table.rubric.words(key.name).asked_as)[rows]
+        if asked.any():
+            names = f"shift.{key}", f"n.shift.{key}", f"asked.shift.{key}"
+            over = (~asked).astype(np.int64)
+            ledger.add(RatioMeasure(key.to(MeasureKind.SHIFT), *names), total * over, is_read * over, wanted * over)
     if not ledger.measures:
         return None
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)

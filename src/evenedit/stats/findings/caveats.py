@@ -9,7 +9,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import MEASURED
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import FindingLevel
-from evenedit.results.words import count, listed, percent, plain, points
+from evenedit.results.words import count, listed, percent, points
 from evenedit.stats.engine.estimates import DOMINANT
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import ShiftTest
@@ -58,7 +58,8 @@ def unread_clause(
 def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     """Return the caveat on edits excluded from a shift because their prompts ask for the change."""
     rate = t.rubric.rates.get(t.measure.name)
-    column = t.measure.name if t.two_sided else rate.question if rate else ""
+    asked_as = t.rubric.words(t.measure.name).asked_as
+    column = t.measure.name if t.two_sided else rate.question if rate else asked_as
     if t.measure.kind != MeasureKind.SHIFT or column not in t.rubric:
         return ()
     question = t.rubric.spec_by_column[column].id
@@ -85,30 +86,27 @@ def missing_scores_clause(e: Estimate | None) -> tuple[str, ...]:
 def unmeasured_clause(
     parts: AnalysisParts, rater: str, measure: Measure, editor: str | None, group: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the caveat on unmeasured edits: what they could do to a rate and its gap, and which way they lie."""
-    two = parts.rubric.two_sided.get(measure.name, ()) if measure.kind == MeasureKind.SHIFT else ()
-    rates = [Measure.rate(MEASURED + side) for side in two] or [measure.to(MeasureKind.RATE)]
-    rows = [b for m in parts.measured if m.rater == rater for b in m.bounds if (b.editor, b.group) == (editor, group)]
-    clauses = [
-        f"With {count(b.missing, 'unmeasured edit')} counted either way, {plain(rate.name)}: {percent(b.low)} to "
-        f"{percent(b.high)}{' of this group' if group else ''}."
-        for rate in rates
-        for b in rows
-        if b.measure == rate
-    ]
-    place = (rater, measure, editor, *group)
-    clauses += [
-        f"The gap is then between {points(b.low)} and {points(b.high)}."
-        for b in parts.bounds
-        if (b.rater, b.measure, b.editor, b.factor) == place
-    ]
-    means = [(b.beside_missing, b.beside_measured) for b in rows if b.measure == rates[0]]
-    clauses += [
-        f"Skin as displayed changed by {without:+.1f} L* on average in the unmeasured edits, by {measured:+.1f} L* in "
-        "the measured ones.".replace("-", "−")
-        for without, measured in means
-        if without is not None and measured is not None
-    ]
+    """Return the caveat on unmeasured edits: of a gap, what they could do to it; and which way they lie.
+
+    The sentence of a shift has its own bounds.
+    """
+    two = parts.rubric.two_sided.get(measure.name, ())
+    rate = Measure.rate(MEASURED + two[0]) if two else measure.to(MeasureKind.RATE)
+    places = [b for m in parts.measured if m.rater == rater for b in m.bounds if b.editor == editor]
+    bounds = {b.factor: b for b in parts.bounds if (b.rater, b.measure, b.editor) == (rater, measure, editor)}
+    clauses = []
+    for b in (b for b in places if (b.measure, b.group) == (rate, group)):
+        gap = bounds.get(next(iter(group), ""))
+        if gap is not None:
+            clauses.append(
+                f"With {count(gap.missing, 'unmeasured edit')} counted either way, the rate of this group lies between "
+                f"{percent(b.low)} and {percent(b.high)}, and the gap between {points(gap.low)} and {points(gap.high)}."
+            )
+        if b.beside_missing is not None and b.beside_measured is not None:
+            clauses.append(
+                f"Skin as displayed changed by {b.beside_missing:+.1f} L* on average in {count(b.missing, 'edit')} without "
+                f"a measurement, by {b.beside_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
+            )
     return tuple(clauses)
 
 

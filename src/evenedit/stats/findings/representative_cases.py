@@ -72,8 +72,8 @@ class CaseFinder:
         strength = self._judged(rate) if rater == ENSEMBLE else self._measured(rate, rater)
         if name.kind == MeasureKind.SHIFT:
             rule = self.rules.rates.get(rate.removeprefix("measured_"))
-            unasked = ~self.scores.table.asked_for(rubric.spec_by_column[rule.question].id) if rule else True
-            strength = np.where(unasked, strength, np.nan)
+            question = rubric.spec_by_column[rule.question].id if rule else rubric.words(rate).asked_as
+            strength = np.where(~self.scores.table.asked_for(question), strength, np.nan)
         return self.largest_effects(strength, editor, group, experiment, condition)
 
     def largest_effects(
