@@ -22,8 +22,7 @@ DRAWN = {"change": change_map, "skin": skin_outlines}
 
 
 class ChangeMaps:
-    """The change maps of a study and the outlines of skin that was read; a new version of the instruments makes
-    new ones."""
+    """The change maps and outlines of a study; a new version of the instruments makes new ones."""
 
     def __init__(self, images: ImageFolder, study: Path) -> None:
         self._images = images

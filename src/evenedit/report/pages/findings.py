@@ -214,9 +214,8 @@ def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list
 
 def _reads_skin(index: Index, f: Finding) -> bool:
     """Return whether a finding is of an instrument that reads skin."""
-    return any(
-        m.rater == f.rater and any(r.name == "skin_delta_L_raw" for r in m.readings) for m in index.results.measured
-    )
+    read = {r.name for m in index.results.measured if m.rater == f.rater for r in m.readings}
+    return "skin_delta_L_raw" in read
 
 
 def finding_cards(

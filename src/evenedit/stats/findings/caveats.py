@@ -104,8 +104,8 @@ def unmeasured_clause(
             )
         if b.beside_missing is not None and b.beside_measured is not None:
             clauses.append(
-                f"Skin as displayed changed by {b.beside_missing:+.1f} L* on average in {count(b.missing, 'edit')} without "
-                f"a measurement, by {b.beside_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
+                f"Skin as displayed changed by {b.beside_missing:+.1f} L* on average in {count(b.missing, 'edit')} "
+                f"without a measurement, by {b.beside_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
             )
     return tuple(clauses)
 
