@@ -81,7 +81,8 @@ def skin_lines(numbers: Mapping[str, Any], reasons: Mapping[str, str]) -> list[s
     """Describe the readings of skin and light of a measurement, each with its interval or the reason for none."""
     lines = []
     for name, what in SKIN_READINGS.items():
-        value, low, high = (numbers.get(f"{name}{end}") for end in ("", "_low", "_high"))
+        stored = (numbers.get(f"{name}{end}") for end in ("", "_low", "_high"))
+        value, low, high = (None if one is None else round(one, 1) + 0.0 for one in stored)
         reach = "" if low is None or high is None else f"{low:+.1f} to {high:+.1f}"
         if value is not None:
             text = f"L* {value:+.1f}" + (f" ({reach})" if reach and low != high else "")
@@ -95,8 +96,12 @@ def skin_lines(numbers: Mapping[str, Any], reasons: Mapping[str, str]) -> list[s
 def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
     width = max(1, round(max(rgb.shape) / 256))
+    mask = np.zeros(rgb.shape[:2], dtype=np.uint8)
     for patch in patches:
-        cv2.polylines(drawn, [np.round(patch.outline).astype(np.int32)], True, OUTLINE, width, cv2.LINE_AA)
+        cv2.fillPoly(mask, [np.round(patch.outline).astype(np.int32)], 1)
+    joined = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((4 * width + 1,) * 2, dtype=np.uint8))
+    contours, _ = cv2.findContours(joined, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+    cv2.drawContours(drawn, contours, -1, OUTLINE, width, cv2.LINE_AA)
     return _fit(drawn)
 
 
