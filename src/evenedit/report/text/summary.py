@@ -248,7 +248,7 @@ def _by_prompt(
     """Yield a sentence on the range of measurements over prompts."""
     ranges = []
     for measure, number in readings:
-        if measure not in (Measure.rate("unchanged"), Measure.mean("skin_delta_L")):
+        if measure not in (Measure.rate("ignored"), Measure.mean("skin_delta_L_raw"), Measure.mean("light_shift_L")):
             continue
         by = {code: instrument.find(measure, editor, {"prompt": code}) for code in instrument.levels("prompt")}
         values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
