@@ -16,8 +16,8 @@ from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_
 
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; apart for requests that "
-    "must show, for those that need not (less noise), and for those of no stated kind (asks_for). Ignored: nothing "
-    "changed where the request would show. Redrawn: everything is a little displaced and nothing is new. Skin: L* of "
+    "must show, for those that need not (less noise), and for those of no stated kind (asks_for). Ignored: nothing new "
+    "where the request would show. Redrawn: everything is a little displaced and nothing is new. Skin: L* of "
     "the face after the edit minus before, as displayed, and with a change of light removed where the rest of the "
     "picture shows it. Brightness: L* of the parts that were not edited, after minus before. "
     "Another face: as far from its source as another person of the same label."
