@@ -22,7 +22,7 @@ from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
 
 PANEL = 384
-FOOT = 132
+FOOT = 150
 INK, PAPER, OUTLINE = (32, 32, 36), (255, 255, 255), (0, 230, 118)
 SKIN_READINGS = {
     "skin_delta_L_raw": "skin as displayed",
@@ -51,8 +51,8 @@ def draw(evidence: MeasuredPair) -> Image.Image:
     top = PANEL + 36
     if evidence.skin is not None:
         _tones(brush, evidence.skin.before, evidence.skin.corrected, top, font)
-    for row, line in enumerate(_lines(evidence.measurement)):
-        brush.text((PANEL + 16, top + 18 * row), line, fill=INK, font=font)
+    for row, line in enumerate(_lines(evidence.measurement)):  # the font has no minus sign
+        brush.text((PANEL + 16, top + 18 * row), line.replace("−", "-"), fill=INK, font=font)
     return image
 
 
