@@ -214,11 +214,11 @@ class RateBound:
     high: float
     n: int
     missing: int
-    beside: str | None = None
+    raw: str | None = None
     """The reading whose means tell which way the unmeasured edits lie: `skin_delta_L_raw`."""
-    beside_measured: float | None = None
+    raw_measured: float | None = None
     """Its mean over the measured edits."""
-    beside_missing: float | None = None
+    raw_missing: float | None = None
     """Its mean over the unmeasured edits that have it."""
 
 

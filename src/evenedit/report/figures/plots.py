@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -342,7 +343,8 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
                 ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
-                ax.set_title(f"({'abcd'[column]}) {what}\n{index.name(editor)}" if row == 0 else index.name(editor))
+                above = textwrap.fill(f"({'abcd'[column]}) {what}", 22)
+                ax.set_title(f"{above}\n{index.name(editor)}" if row == 0 else index.name(editor))
         for column, (_, _, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.kind == MeasureKind.RATE:

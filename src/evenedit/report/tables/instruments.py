@@ -218,14 +218,14 @@ def measured_bounds(index: Index) -> Table | None:
             text("reading", "Measurement"),
             text("group", "Group"),
             *(Column("rate", "Rate"), Column("low", "At least"), Column("high", "At most")),
-            *(Column("beside_measured", "Skin as displayed, measured"), Column("beside_missing", "unmeasured")),
+            *(Column("raw_measured", "Skin as displayed, measured"), Column("raw_missing", "unmeasured")),
             *(Column("n", "n"), Column("missing", "missing")),
         ),
         [
             (
                 *(b.editor or POOLED, m.rater, Measure(b.measure).name, index.group_label(b.group)),
                 *(Number(x, "share") for x in (b.value, b.low, b.high)),
-                *(Number(x, "change") for x in (b.beside_measured, b.beside_missing)),
+                *(Number(x, "change") for x in (b.raw_measured, b.raw_missing)),
                 *(b.n, b.missing),
             )
             for m in index.results.measured

@@ -74,13 +74,13 @@ def _rate_bounds(
 ) -> Iterator[RateBound]:
     """Yield the bounds of each rate with unmeasured edits, over everybody and for each group of one factor."""
     values = {Measure(r.measure).name: r.values[rows] for r in readings}
-    beside = {rate: name for name, words in known_readings().items() if name in values for rate in words.direction_of}
+    raw = {rate: name for name, words in known_readings().items() if name in values for rate in words.direction_of}
     edits = table.edits.iloc[rows]
     for e in rates:
         rate = Measure(e.measure).name
         if Measure(e.measure).kind != MeasureKind.RATE or not e.missing or len(e.group) > 1:
             continue
-        other = beside.get(rate)
+        other = raw.get(rate)
         means: tuple[float | None, float | None] = (None, None)
         if other is not None:
             if rate in values:
@@ -189,10 +189,10 @@ def instrument_panel(
         unread = np.array([bool(reading.reasons[row]) for row in rows], dtype=np.int64)
         wanted = applicable * (is_read | unread)
         ledger.add(measure, total, is_read.astype(np.int64), wanted)
-        asked = table.asked_for(table.rubric.words(key.name).asked_as)[rows]
-        if asked.any():
+        is_asked = table.asked_for(table.rubric.words(key.name).asked_as)[rows]
+        if is_asked.any():
             names = f"shift.{key}", f"n.shift.{key}", f"asked.shift.{key}"
-            over = (~asked).astype(np.int64)
+            over = (~is_asked).astype(np.int64)
             ledger.add(RatioMeasure(key.to(MeasureKind.SHIFT), *names), total * over, is_read * over, wanted * over)
     if not ledger.measures:
         return None

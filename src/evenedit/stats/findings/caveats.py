@@ -102,10 +102,10 @@ def unmeasured_clause(
                 f"With {count(gap.missing, 'unmeasured edit')} counted either way, the rate of this group lies between "
                 f"{percent(b.low)} and {percent(b.high)}, and the gap between {points(gap.low)} and {points(gap.high)}."
             )
-        if b.beside_missing is not None and b.beside_measured is not None:
+        if b.raw_missing is not None and b.raw_measured is not None:
             clauses.append(
-                f"Skin as displayed changed by {b.beside_missing:+.1f} L* on average in {count(b.missing, 'edit')} "
-                f"without a measurement, by {b.beside_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
+                f"Skin as displayed changed by {b.raw_missing:+.1f} L* on average in {count(b.missing, 'edit')} "
+                f"without a measurement, by {b.raw_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
             )
     return tuple(clauses)
 

@@ -21,8 +21,6 @@ SMALLEST = 3
 """Portraits a group needs before it is compared: of one or two, a face cannot be told from its group."""
 ARRANGEMENTS = 40
 """Distinct permutations of the labels that a comparison needs: with fewer, any gap is within chance."""
-PERSON = {"race_drift": "race", "gender_drift": "gender"}
-"""Questions about how a person is seen, with what they are about."""
 _finding = partial(finding_in_words, "design", condition=ConditionKind.BASELINE.value)
 
 
@@ -117,11 +115,12 @@ def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
         text = "Nothing has rated these edits: there are pictures and counts, but no estimates."
         yield _finding("cannot_tell", text, n=n, faces=faces)
     elif not judges and not people:
-        answered = {q for q in PERSON if q in table.rubric and (table.values[instruments, :, table.at(q)] > 0).any()}
-        unseen = [f"a change of apparent {what}" for q, what in PERSON.items() if q not in answered]
+        of_person = dict.fromkeys(table.rubric.rates[rate].question for rate in table.rubric.another_person)
+        unread = [q for q in of_person if not (table.values[instruments, :, table.at(q)] > 0).any()]
+        titles = listed([table.rubric.title(q).lower() for q in unread])
         text = (
-            "No judge and no person has rated these edits. The instruments do not read "
-            f"{', nor '.join(['whether a change is the one asked for', *unseen])}."
+            "No judge and no person has rated these edits. The instruments do not read whether a change is the one "
+            f"asked for{f'; they did not read {titles}' if unread else ''}."
         )
         yield _finding("cannot_tell", text, n=n, faces=faces)
     elif not judges:

@@ -168,8 +168,8 @@ class FindingBuilder:
             if calls is None or not calls.validates(measure, factor):
                 why = "not checked on null pairs" if calls is None else "not accurate enough on null pairs"
                 return Sight("instrument", "suggestive", None, (f"The instrument was {why}.",))
-            own = (e for m in self.parts.measured if m.rater == rater for e in m.estimates)
-            unread = unread_clause(own, measure, editor, factor, UNREAD)
+            estimates = (e for m in self.parts.measured if m.rater == rater for e in m.estimates)
+            unread = unread_clause(estimates, measure, editor, factor, UNREAD)
             return Sight("instrument", "suggestive" if unread else "clear", None, unread)
         counted = measure.to(MeasureKind.RATE) if factor is not None else measure
         reliability = self.inputs.reliability.get((counted, editor)) or self.inputs.reliability.get(
