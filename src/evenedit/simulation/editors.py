@@ -93,7 +93,7 @@ class PlantedEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class EditTask:
+class SimulatedEdit:
     """One edit of one person."""
 
     source: Image
@@ -149,13 +149,13 @@ class SimulatedEditor:
             output, truth = self._stage([p for p, _ in people], [a for _, a in people], prompt, rng, size)
             note: dict[str, Any] = {"key": key, "values": truth}
         else:
-            task = EditTask(images[0], portrait, attributes, prompt, feature, rng)
+            task = SimulatedEdit(images[0], portrait, attributes, prompt, feature, rng)
             note = {"key": key, "values": self._draw_truth(task)}
             output = self._finish(self._paint(task, note["values"]), task, note)
         output.info[TRUTH] = json.dumps(note, sort_keys=True)
         return output
 
-    def _finish(self, output: Image, _task: EditTask, _note: dict[str, Any]) -> Image:
+    def _finish(self, output: Image, _task: SimulatedEdit, _note: dict[str, Any]) -> Image:
         """Return the output with what a kind of editor adds to it; the note with the truth may be changed."""
         return output
 
@@ -217,12 +217,12 @@ class SimulatedEditor:
         rng = np.random.default_rng(int(digest(key), 16))
         return float(rng.beta(effect.rate * self.spread, (1 - effect.rate) * self.spread))
 
-    def _rate(self, effect: PlantedEffect, task: EditTask) -> float:
+    def _rate(self, effect: PlantedEffect, task: SimulatedEdit) -> float:
         """Return the face's rate, of which a feature prompt removes a share."""
         rate = self._face_rate(effect, task.portrait, task.attributes)
         return rate * ((1 - self.mended) if task.feature else 1.0)
 
-    def _draw_truth(self, task: EditTask) -> dict[str, int]:
+    def _draw_truth(self, task: SimulatedEdit) -> dict[str, int]:
         truth = {}
         for question in questions_for(Experiment.DIAGNOSIS, task.prompt):
             score = 1 + int(task.rng.choice(5, p=self._background(question.id)))
@@ -233,7 +233,7 @@ class SimulatedEditor:
             truth[question.id] = score
         return truth
 
-    def _paint(self, task: EditTask, truth: Mapping[str, int]) -> Image:
+    def _paint(self, task: SimulatedEdit, truth: Mapping[str, int]) -> Image:
         """Draw the picture that these scores describe."""
         edited = replace(task.portrait, **_look(task.prompt, truth["edit_success"]))
         if truth["race_drift"] > 1:
@@ -253,7 +253,7 @@ class SimulatedEditor:
         edited = replace(edited, years=max(18.0, years))
         return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), task.source.size[0])
 
-    def _stranger(self, task: EditTask, question: str, truth: Mapping[str, int]) -> Portrait:
+    def _stranger(self, task: SimulatedEdit, question: str, truth: Mapping[str, int]) -> Portrait:
         """Draw another person, with another label if the question is about one that this person has."""
         label = _LABEL_OF[question]
         labels = dict(task.attributes)
@@ -355,7 +355,7 @@ class Null(SimulatedEditor):
     def __init__(self) -> None:
         super().__init__([PlantedEffect("edit_success", 1, 1.0)], background=0.0)
 
-    def _paint(self, task: EditTask, _truth: Mapping[str, int]) -> Image:
+    def _paint(self, task: SimulatedEdit, _truth: Mapping[str, int]) -> Image:
         return task.source.copy()
 
 
@@ -453,7 +453,7 @@ class PlantedEditor(SimulatedEditor):
         effects = [*self.effects, *(p.effect for p in self.planted), *([self.toward] if self.toward else [])]
         return tuple(dict.fromkeys(name for effect in effects for name in effect.labels_needed))
 
-    def _draw_truth(self, task: EditTask) -> dict[str, int]:
+    def _draw_truth(self, task: SimulatedEdit) -> dict[str, int]:
         truth = super()._draw_truth(task)
         effect = self.toward
         if (
@@ -468,7 +468,7 @@ class PlantedEditor(SimulatedEditor):
     def _destination(self, label: str, truth: Mapping[str, int]) -> str:
         return self._level if _TOWARD in truth and self.toward and _LABEL_OF[self.toward.question] == label else ""
 
-    def _finish(self, output: Image, task: EditTask, note: dict[str, Any]) -> Image:
+    def _finish(self, output: Image, task: SimulatedEdit, note: dict[str, Any]) -> Image:
         """Draw the answers to declared questions, and how the person is seen; blur the face where that is planted."""
         truth, answers, seen = note["values"], dict[str, Any](), dict(task.attributes)
         if truth.pop(_TOWARD, 0) and self.toward:
