@@ -1,7 +1,8 @@
 """Migrations of the study's and the survey's database, applied by Alembic when a database is opened.
 
-A new database gets the tables that the code describes. An earlier one is migrated: each database has a history of schema
-versions, a folder here with one migration for each version after the first. To change a table, change it in `storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
+A new database gets the tables that the code describes. An earlier one is migrated: each database has a history of
+schema versions, a folder here with one migration for each version after the first. To change a table, change it in
+`storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
 `versions/schema_<VERSION>.py` whose `revision` is the new version and whose `down_revision` is the one before.
 """
 
