@@ -173,7 +173,8 @@ def run(_folder: Path) -> Validation:
     )
     lines = [
         "84 faces, 8 prompts, two judges with an error of 2 %, and an instrument that reads 95 % of blurred faces as "
-        "blurred and 1 % of others. All tests of the report are one family. Asked: 0.95 of the studies with effects, at most 0.05 of those without.",
+        "blurred and 1 % of others. All tests of the report are one family. Asked: 0.95 of the studies with effects, "
+        "at most 0.05 of those without.",
         "",
         *table(rows),
     ]

@@ -1,8 +1,8 @@
 """Migrations of the study's and the survey's database, applied by Alembic when a database is opened.
 
-A new database is created from the tables of the code; earlier ones are migrated.
-Each database has a history of schema versions: a folder here with one migration for each version. To change a table,
-change it in `storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
+A new database gets the tables that the code describes. An earlier one is migrated: each database has a history of
+schema versions, a folder here with one migration for each version after the first. To change a table, change it in
+`storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
 `versions/schema_<VERSION>.py` whose `revision` is the new version and whose `down_revision` is the one before.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +42,8 @@ class History:
     """The table in which Alembic stores the version."""
     file_mode: int
     """Permissions of a new SQLite file."""
-    first_facts: Callable[[], Mapping[str, str]] = dict
-    """Return the facts of a new database."""
+    first_facts: Callable[[], dict[str, str]] = dict
+    """The facts that a new database begins with."""
 
 
 MOVED = ".moved"
@@ -171,7 +171,7 @@ def _migrate(db: sa.Connection, history: History) -> None:
     if _stored_version(db, history) is not None:
         command.upgrade(config, "head")
         return
-    history.metadata.create_all(db)
+    history.metadata.create_all(db, checkfirst=False)
     for key, value in history.first_facts().items():
         db.execute(history.facts.insert(), {"key": key, "value": value})
     command.stamp(config, "head")

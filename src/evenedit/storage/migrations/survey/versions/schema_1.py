@@ -1,8 +1,4 @@
-"""Schema 1, the base revision: new databases are created at the present version, so that it has nothing to do."""
+"""Schema 1, the first: new databases are created by `storage.migrations`."""
 
 revision = "1"
 down_revision = None
-
-
-def upgrade() -> None:
-    """Do nothing."""
