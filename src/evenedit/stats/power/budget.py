@@ -1,0 +1,101 @@
+"""The best design that a budget allows: the one with the smallest detectable contrast of half of the groups."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from evenedit.stats.power.design import Assumptions, Design, contrast_test, people_test
+
+PROMPTS, FEW_PROMPTS = range(8, 41), range(2, 8)
+"""Prompts of a design, and of one whose budget allows no more: few prompts do not stand for others."""
+SEEDS = (1, 2, 3)
+TASKS_TRIED = 100
+ROUNDING = 1e-9
+MOST_EDITS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Dollars of the parts of a diagnosis, over all editors, and of people's labels."""
+
+    edit: float = 0.0
+    """An edit by each editor, with the judges' calls about it."""
+    face: float = 0.0
+    """A portrait, with its null pairs."""
+    task: float = 0.0
+    """A task of the survey, done by all its raters."""
+    items: int = 1
+    """Edits of a task; gold items are left out."""
+
+    def of(self, design: Design) -> float:
+        """Return the cost of a design; tasks are paid as a whole."""
+        tasks = math.ceil(design.labels / self.items)
+        return self.edit * design.edits + self.face * sum(design.faces) + self.task * tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a design may use."""
+
+    groups: int = 2
+    unit: int = 2
+    """The number of faces is a multiple of it."""
+    edits: int = MOST_EDITS
+    """By each editor."""
+    usd: float = math.inf
+    labels: int | None = 0
+    """Edits that people rate; None for as many as the money is best spent on."""
+    costs: Costs = Costs()
+
+
+def best_design(budget: Budget, a: Assumptions) -> Design | None:
+    """Return the best design within the budget, with enough labels if it allows them; None where it allows no test."""
+    for prompts in (PROMPTS, FEW_PROMPTS):
+        designs = [d for d in _designs(budget, prompts, a.editors) if contrast_test(d, a)]
+        if designs:
+            labelled = [d for d in designs if people_test(d, a)]
+            return min(labelled or designs, key=lambda d: objective(d, a))
+    return None
+
+
+def objective(design: Design, a: Assumptions) -> float:
+    """Return the detectable contrast, as people rate it where there are enough labels."""
+    test = people_test(design, a) or contrast_test(design, a)
+    return math.inf if test is None else test.detectable
+
+
+def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None:
+    """Return the best design of the fewest edits that shows a contrast of this size; None up to a million edits."""
+
+    def shows(edits: int) -> bool:
+        design = best_design(replace(budget, edits=edits), a)
+        return design is not None and objective(design, a) <= gap
+
+    edits = bisect_left(range(budget.edits), True, key=shows)
+    return best_design(replace(budget, edits=edits), a) if edits < budget.edits else None
+
+
+def _designs(budget: Budget, prompts: range, editors: int) -> Iterator[Design]:
+    """Yield designs with as many faces as the budget allows."""
+    costs, usd = budget.costs, budget.usd * (1 - ROUNDING)
+    most = math.floor(usd / costs.task) if costs.task else 0
+    several = range(0, most + 1, max(1, most // TASKS_TRIED))
+    for labels in [n * costs.items for n in several] if budget.labels is None else [budget.labels]:
+        left = usd - costs.task * math.ceil(labels / costs.items)
+        for prompt in prompts:
+            for seeds in SEEDS:
+                each = costs.edit * prompt * seeds + costs.face
+                money = left / each if each else math.inf
+                units = math.floor(min(budget.edits / (prompt * seeds), money) / budget.unit)
+                if left >= 0 and units * budget.unit >= budget.groups:
+                    faces = even_groups(units * budget.unit, budget.groups)
+                    design = Design(faces, prompt, seeds)
+                    yield replace(design, labels=min(labels, editors * design.edits))
+
+
+def even_groups(faces: int, groups: int) -> tuple[int, ...]:
+    """Return the faces of each group, as even as possible."""
+    return tuple(faces // groups + (at < faces % groups) for at in range(groups))
