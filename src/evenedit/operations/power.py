@@ -94,12 +94,12 @@ def _assumptions(study: StudyContext, own: Design, sources: Mapping[str, Source]
     editors, others = max(1, len(file.editors("diagnosis"))), max(1, count_tests(study, sources))
     declared = primary or PrimarySection(tests=[PrimaryTest(outcome="")])
     number, rest = len(declared.tests) * editors, FAMILY - declared.alpha if primary else FAMILY
-    directed, gap = declared.alpha / number, rest / others
-    moved = directed if primary and any(t.contrast is None for t in primary.tests) else gap
+    contrast, gap = declared.alpha / number, rest / others
+    moved = contrast if primary and any(t.contrast is None for t in primary.tests) else gap
     parameters = 1 + sum(max(0, len(portraits_by_level(sources, f)) - 1) for f in file.factors)
-    a = Assumptions(RATE, SHIFT, CORRELATION, editors, parameters, directed, gap, moved)
+    a = Assumptions(RATE, SHIFT, CORRELATION, editors, parameters, contrast, gap, moved)
     words = f"{number} declared" if primary else "a contrast, if [primary] declares one for each editor"
-    words += f", at {directed:.4f}; {others:,} others at {gap:.5f}; a shift at {moved:.5f}"
+    words += f", at {contrast:.4f}; {others:,} others at {gap:.5f}; a shift at {moved:.5f}"
     table = study.table() if study.store.count_edits() else None
     if table is None or table.edits.empty:
         return a, words

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evenedit.stats.power.design import (
-    Assumptions,
-    Design,
-    PlannedTest,
-    contrast_test,
-    even_margin,
-    one_group_test,
-    people_test,
-    shift_test,
-)
+from evenedit.stats.power.design import Assumptions, Design, PlannedTest, even_margin, planned_tests
 
 LARGEST = 0.6
 """A larger effect is not given as a number."""
+LABEL_COLUMNS = ("labels", "by people")
 
 
 @dataclass(frozen=True, slots=True)
 class DesignRow:
-    """A design, its cost, and the smallest effects that it shows; None where it has no test."""
+    """A design, its cost, and what it shows."""
 
     name: str
     design: Design
     usd: float
     """NaN where a price is not known."""
-    contrast: PlannedTest | None
-    """Of half of the groups against the others, by judges."""
-    people: PlannedTest | None
-    """Of the same as people rate it."""
-    one_group: PlannedTest | None
-    shift: PlannedTest | None
+    tests: Mapping[str, PlannedTest | None]
+    """By question; None where there is no test."""
     even: float | None
+    """The margin within which even groups are shown to be even."""
 
     @classmethod
     def of(cls, name: str, design: Design, usd: float, a: Assumptions) -> DesignRow:
         """Compute what a design shows."""
-        tests = (contrast_test(design, a), people_test(design, a), one_group_test(design, a), shift_test(design, a))
-        return cls(name, design, usd, *tests, even_margin(design, a))
+        tests = planned_tests(design, a)
+        return cls(name, design, usd, tests, even_margin(design, a) if tests["contrast"] else None)
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Its row of the table."""
+        d = self.design
+        return {
+            "design": self.name,
+            "faces × prompts × seeds": f"{sum(d.faces):,} × {d.prompts} × {d.seeds}",
+            "edits": f"{d.edits:,}",
+            "labels": f"{d.labels:,}",
+            "US$": "not known" if math.isnan(self.usd) else f"{self.usd:,.2f}",
+            **{name: _points(None if test is None else test.detectable) for name, test in self.tests.items()},
+            "even within": _points(self.even),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,14 @@ def _lines(plan: PowerPlan) -> Iterator[str]:
     yield f"tests: {plan.tests}"
     labelled = any(row.design.labels for row in plan.rows)
     if labelled:
-        origin = "measured in this study" if a.labelled else "assumed"
+        origin = "measured in this study" if a.labelled else "ASSUMED"
         yield f"correlation of judges and people on single edits: {a.correlation:.2f}, {origin}"
-    cells = [_cells(row) for row in plan.rows]
-    shown = [name for name in cells[0] if labelled or name not in ("labels", "by people")]
-    widths = {name: max(len(name), *(len(row[name]) for row in cells)) + 2 for name in shown}
-    yield "\n" + "".join(f"{name:>{widths[name]}}" for name in shown)
-    yield from ("".join(f"{row[name]:>{widths[name]}}" for name in shown) for row in cells)
+    table = [
+        {name: text for name, text in row.cells.items() if labelled or name not in LABEL_COLUMNS} for row in plan.rows
+    ]
+    widths = {name: max(len(name), *(len(cells[name]) for cells in table)) + 2 for name in table[0]}
+    yield "\n" + "".join(f"{name:>{width}}" for name, width in widths.items())
+    yield from ("".join(f"{cells[name]:>{width}}" for name, width in widths.items()) for cells in table)
     yield ""
     yield from (f"{row.name}: {sentence(row, plan.gap)}" for row in plan.rows)
 
@@ -83,47 +87,26 @@ def _origin(measure: str, assumed: str) -> str:
     return f"{measure} in this study's results" if measure else f"ASSUMED, {assumed}"
 
 
-def _cells(row: DesignRow) -> dict[str, str]:
-    """Return the columns of a design."""
-    d = row.design
-    return {
-        "design": row.name,
-        "faces × prompts × seeds": f"{sum(d.faces):,} × {d.prompts} × {d.seeds}",
-        "edits": f"{d.edits:,}",
-        "labels": f"{d.labels:,}",
-        "US$": "not known" if math.isnan(row.usd) else f"{row.usd:,.2f}",
-        "contrast": _points(row.contrast),
-        "by people": _points(row.people),
-        "one group": _points(row.one_group),
-        "shift": _points(row.shift),
-        "even within": "–" if row.even is None or row.even > LARGEST else f"±{100 * row.even:.0f} pp",
-    }
-
-
-def _points(test: PlannedTest | None) -> str:
-    if test is None:
+def _points(effect: float | None) -> str:
+    if effect is None:
         return "–"
-    return f"over {100 * LARGEST:.0f} pp" if test.detectable > LARGEST else f"{100 * test.detectable:.1f} pp"
+    return f"over {100 * LARGEST:.0f} pp" if effect > LARGEST else f"{100 * effect:.1f} pp"
 
 
 def sentence(row: DesignRow, gap: float | None) -> str:
     """Return what a design can show."""
-    if row.contrast is None or row.one_group is None or row.shift is None:
-        return "nothing can be tested with fewer than three portraits in a group, or with one prompt."
+    contrast, people, cells = row.tests["contrast"], row.tests["by people"], row.cells
+    if contrast is None:
+        return "no test has a group of fewer than three portraits, or a single prompt."
     text = (
-        f"80 of 100 studies find a difference of {_points(row.contrast)} between half of the groups and the others, "
-        f"one group that lies {_points(row.one_group)} from the others, and a shift of everybody of "
-        f"{_points(row.shift)}"
+        f"80 of 100 studies find a difference of {cells['contrast']} between half of the groups and the others, one "
+        f"group that is {cells['one group']} from the others, and a shift of everybody of {cells['shift']}; groups "
+        f"that are even are shown to be so within {cells['even within']}"
     )
-    if row.even is not None and row.even <= LARGEST:
-        text += f"; groups that are even are shown to be so within ±{100 * row.even:.0f} pp"
-    if row.people is not None:
-        text += f"; with {row.design.labels:,} labels, the difference as people rate it from {_points(row.people)}"
-    elif row.design.labels:
-        text += f"; {row.design.labels:,} labels are too few for a finding by people"
+    if row.design.labels:
+        text += f"; {cells['labels']} edits rated by people "
+        text += f"show a difference of {cells['by people']}" if people else "are too few for a finding"
     if gap is not None:
-        found = [f"{row.contrast.power(gap):.0%}"]
-        if row.people is not None:
-            found.append(f"{row.people.power(gap):.0%} as people rate it")
-        text += f". It finds a difference of {100 * gap:g} pp with a chance of {', '.join(found)}"
+        shares = [contrast.power(gap), *([people.power(gap)] if people else [])]
+        text += f". A difference of {100 * gap:g} pp is found in {', by people in '.join(f'{s:.0%}' for s in shares)}"
     return text + "."

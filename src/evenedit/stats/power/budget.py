@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evenedit.stats.power.design import Assumptions, Design, contrast_test, people_test
+from evenedit.stats.power.design import Assumptions, Design, planned_tests
 
 PROMPTS, FEW_PROMPTS = range(8, 41), range(2, 8)
 """Prompts of a design, and of one whose budget allows no more: few prompts do not stand for others."""
@@ -54,17 +54,18 @@ class Budget:
 def best_design(budget: Budget, a: Assumptions) -> Design | None:
     """Return the best design within the budget, with enough labels if it allows them; None where it allows no test."""
     for prompts in (PROMPTS, FEW_PROMPTS):
-        designs = [d for d in _designs(budget, prompts, a.editors) if contrast_test(d, a)]
-        if designs:
-            labelled = [d for d in designs if people_test(d, a)]
-            return min(labelled or designs, key=lambda d: objective(d, a))
+        ranked = [(*_rank(d, a), d) for d in _designs(budget, prompts, a.editors)]
+        best = min(ranked, key=lambda r: r[:2], default=None)
+        if best is not None and best[1] < math.inf:
+            return best[2]
     return None
 
 
-def objective(design: Design, a: Assumptions) -> float:
-    """Return the detectable contrast, as people rate it where there are enough labels."""
-    test = people_test(design, a) or contrast_test(design, a)
-    return math.inf if test is None else test.detectable
+def _rank(design: Design, a: Assumptions) -> tuple[bool, float]:
+    """Return what is minimised: the detectable contrast, as people rate it where there are enough labels."""
+    tests = planned_tests(design, a)
+    test = tests["by people"] or tests["contrast"]
+    return tests["by people"] is None, math.inf if test is None else test.detectable
 
 
 def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None:
@@ -72,7 +73,7 @@ def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None
 
     def shows(edits: int) -> bool:
         design = best_design(replace(budget, edits=edits), a)
-        return design is not None and objective(design, a) <= gap
+        return design is not None and _rank(design, a)[1] <= gap
 
     edits = bisect_left(range(budget.edits), True, key=shows)
     return best_design(replace(budget, edits=edits), a) if edits < budget.edits else None

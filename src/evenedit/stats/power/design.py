@@ -7,12 +7,11 @@ Satterthwaite's degrees of freedom, as in the engine; the power is that of the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import nctdtr, nctdtrinc, stdtrit
-from scipy.stats import studentized_range
+from numpy.typing import ArrayLike
+from scipy.special import nctdtr, nctdtrinc, ndtr, stdtrit
 
 from evenedit.stats.agreement.prediction_powered import GROUP_LABELS, LABELS
 from evenedit.stats.engine.anom import FEWEST_FACES
@@ -20,6 +19,8 @@ from evenedit.stats.engine.crossed import MOST_LABELS
 from evenedit.stats.engine.variance import Uncertainty, satterthwaite
 
 CONFIDENCE = 0.95
+DRAWS, SEED = 20_000, 6
+"""Of normal deviates, for the largest difference between groups."""
 DETECTED = 0.8
 """The share of studies that find a detectable effect."""
 
@@ -72,7 +73,7 @@ class Assumptions:
     editors: int
     parameters: int
     """Of the additive model of the portraits' labels: 1, and each factor's levels less 1."""
-    directed: float
+    contrast: float
     """Levels of single tests: of a declared contrast, of a gap over all groups, of a shift."""
     gap: float
     moved: float
@@ -92,9 +93,9 @@ CORRELATION = 0.7
 """Between judges and people on single edits."""
 
 
-def contrast_variance(design: Design, c: Components, squares: Sequence[float]) -> Uncertainty:
+def contrast_variance(design: Design, c: Components, squares: ArrayLike) -> Uncertainty:
     """Return the pooled variance of a contrast of groups with these squared weights: the quasi-F test's."""
-    n, w, p = np.array(design.faces, dtype=np.float64), np.asarray(squares), design.prompts
+    n, w, p = np.array(design.faces, dtype=np.float64), np.asarray(squares, dtype=np.float64), design.prompts
     faces, groups = n.sum(), len(n)
     cells = c.cell + c.seed / design.seeds
     per_group = (faces - (n**2).sum() / faces) / (groups - 1)
@@ -135,61 +136,44 @@ class PlannedTest:
         return float(nctdtrinc(self.sure.freedom, 1 - DETECTED, t) * np.sqrt(self.sure.variance)) / self.scale
 
     def power(self, effect: float) -> float:
-        """Return the share of studies that find this effect."""
+        """Return the share of studies that find this effect, with its sign."""
         t = stdtrit(self.sure.freedom, 1 - self.alpha / 2)
-        distance = self.scale * effect / np.sqrt(self.sure.variance)
-        below, above = (nctdtr(self.sure.freedom, distance, end) for end in (-t, t))
-        return float(below + 1 - above)
+        return float(1 - nctdtr(self.sure.freedom, self.scale * effect / np.sqrt(self.sure.variance), t))
 
 
-def contrast_test(design: Design, a: Assumptions, rate: Components | None = None) -> PlannedTest | None:
-    """Return the test of half of the groups against the others; None with too few faces or prompts for it.
+def planned_tests(design: Design, a: Assumptions) -> dict[str, PlannedTest | None]:
+    """Return the tests of a design by question; None where faces, prompts or labels are too few for one.
 
-    Of groups of unequal size, the weights are averaged over all halves.
+    `contrast`: half of the groups against the others; `by people`: the same as people rate it; `one group`: the
+    smallest against the mean of all, adjusted for all groups (Bonferroni); `shift` of everybody.
     """
-    if not _testable(design):
-        return None
-    groups = len(design.faces)
-    half = groups // 2
-    square = (1 / half + 1 / (groups - half)) / groups
-    return PlannedTest(contrast_variance(design, rate or a.rate, [square] * groups), a.directed)
+    groups, labels = len(design.faces), design.labels / a.editors
+    if groups < 2 or min(design.faces) < FEWEST_FACES or design.prompts < 2:
+        return dict.fromkeys(("contrast", "by people", "one group", "shift"))
+    square = (1 / (groups // 2) + 1 / (groups - groups // 2)) / groups  # averaged over all halves
+    contrast = PlannedTest(contrast_variance(design, a.rate, [square] * groups), a.contrast)
+    people = None
+    if labels >= max(LABELS, GROUP_LABELS * groups):
+        unexplained = (1 - a.correlation**2) * a.rate.total * (design.edits / labels - 1)
+        rate = replace(a.rate, seed=a.rate.seed + unexplained)
+        people = replace(contrast, sure=contrast_variance(design, rate, [square] * groups))
+    one_group = replace(contrast, alpha=a.gap)
+    if groups > 2:
+        squares = np.full(groups, 1 / groups**2)
+        squares[np.argmin(design.faces)] = (1 - 1 / groups) ** 2
+        one_group = PlannedTest(contrast_variance(design, a.rate, squares), a.gap / groups, 1 - 1 / groups)
+    shift = PlannedTest(shift_variance(design, a.shift, a.parameters), a.moved)
+    return {"contrast": contrast, "by people": people, "one group": one_group, "shift": shift}
 
 
-def people_test(design: Design, a: Assumptions) -> PlannedTest | None:
-    """Return the test of the same contrast in what people say; None with too few labels for a finding by people."""
-    labels = design.labels / a.editors
-    if labels < max(LABELS, GROUP_LABELS * len(design.faces)):
-        return None
-    unexplained = (1 - a.correlation**2) * a.rate.total * (design.edits / labels - 1)
-    return contrast_test(design, a, replace(a.rate, seed=a.rate.seed + unexplained))
-
-
-def one_group_test(design: Design, a: Assumptions) -> PlannedTest | None:
-    """Return the test of the smallest group against the mean of all, adjusted for all groups (Bonferroni)."""
-    if not _testable(design):
-        return None
-    groups = len(design.faces)
-    if groups == 2:
-        return contrast_test(design, replace(a, directed=a.gap))
-    squares = [(1 / groups) ** 2] * groups
-    squares[int(np.argmin(design.faces))] = (1 - 1 / groups) ** 2
-    return PlannedTest(contrast_variance(design, a.rate, squares), a.gap / groups, 1 - 1 / groups)
-
-
-def shift_test(design: Design, a: Assumptions) -> PlannedTest | None:
-    """Return the test of a shift of everybody; None without several prompts."""
-    return PlannedTest(shift_variance(design, a.shift, a.parameters), a.moved) if _testable(design) else None
-
-
-def even_margin(design: Design, a: Assumptions) -> float | None:
+def even_margin(design: Design, a: Assumptions) -> float:
     """Return the margin that contains the interval of the largest difference in 80 of 100 studies of even groups."""
-    if not _testable(design):
-        return None
     groups = len(design.faces)
-    sure = contrast_variance(design, a.rate, [1 / groups] * groups)
-    ranges = [studentized_range.ppf(p, groups, f) for p, f in ((DETECTED, np.inf), (CONFIDENCE, sure.freedom))]
-    return float(np.sqrt(sure.variance) * sum(ranges))
-
-
-def _testable(design: Design) -> bool:
-    return len(design.faces) > 1 and min(design.faces) >= FEWEST_FACES and design.prompts > 1
+    of_group = [contrast_variance(design, a.rate, np.eye(groups)[g]) for g in range(groups)]
+    spread = np.sqrt([float(sure.variance) for sure in of_group])
+    first, second = np.triu_indices(groups, 1)
+    means = spread * np.random.default_rng(SEED).standard_normal((DRAWS, groups))
+    differences, errors = np.abs(means[:, first] - means[:, second]), np.hypot(spread[first], spread[second])
+    normal = np.quantile((differences / errors).max(axis=1), CONFIDENCE)
+    reach = stdtrit(of_group[0].freedom, ndtr(normal))
+    return float(np.quantile((differences + reach * errors).max(axis=1), DETECTED))

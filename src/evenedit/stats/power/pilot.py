@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from evenedit.stats.engine.measures import Answers
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Values
-from evenedit.stats.power.design import Assumptions, Components, Design, PlannedTest, contrast_test, shift_test
+from evenedit.stats.power.design import Assumptions, Components, Design, planned_tests
 
 FEWEST_FREEDOM = 10
 """Degrees of freedom of faces, and of group x prompt, below which components are not estimated."""
@@ -68,13 +68,13 @@ def measured(
     panels = [p for p in diagnosis_panels(scores, scored, rules) if p.condition == ConditionKind.BASELINE]
     known = components(panels[0], factor) if panels and len(panels[0].axes.levels.get(factor, ())) > 1 else {}
 
-    def chosen(kind: MeasureKind, test: Callable[[Design, Assumptions], PlannedTest | None]) -> Measure | None:
+    def chosen(kind: MeasureKind, question: str) -> Measure | None:
         of_kind = [m for m in known if m.kind == kind and known[m].total > 0]
         named = [m for m in of_kind if m.removeprefix("rate.") in declared] or of_kind
-        planned = {m: test(design, replace(a, rate=known[m], shift=known[m])) for m in named}
-        return max(named, key=lambda m: t.detectable if (t := planned[m]) else known[m].total, default=None)
+        tests = {m: planned_tests(design, replace(a, rate=known[m], shift=known[m]))[question] for m in named}
+        return max(named, key=lambda m: t.detectable if (t := tests[m]) else known[m].total, default=None)
 
-    rate, shift = chosen(MeasureKind.RATE, contrast_test), chosen(MeasureKind.SHIFT, shift_test)
+    rate, shift = chosen(MeasureKind.RATE, "contrast"), chosen(MeasureKind.SHIFT, "shift")
     if rate is not None:
         a = replace(a, rate=known[rate], rate_of=rate)
     if shift is not None:
@@ -88,9 +88,9 @@ def _correlation(scores: Scores, scored: Answers, rules: AnalysisRules, rate: st
     sample = labelled_edits(scores, scored, rules, {})
     for at, outcome in enumerate(sample.outcomes if sample else ()):
         if sample is not None and outcome.measure == rate:
-            each = len(sample.edits) // 2  # every edit stands there a second time, for all editors
+            each = len(sample.edits) // 2  # every edit has a second row, for all editors
             pair = np.stack([sample.judged[:each, at], sample.labels[:each, at]])
             pair = pair[:, ~np.isnan(pair).any(axis=0)]
-            enough = pair.shape[1] >= LABELS and (pair.std(axis=1) > 0).all()
-            return float(np.asarray(np.corrcoef(pair))[0, 1]) if enough else None
+            if pair.shape[1] >= LABELS and (pair.std(axis=1) > 0).all():
+                return float(np.asarray(np.corrcoef(pair))[0, 1])
     return None
