@@ -41,14 +41,9 @@ class Study(StudyContext):
         design that shows the difference `gap`. Each of these implies `power`.
         """
         from evenedit.operations.plan import make_plan
-
-        plan = make_plan(self)
-        stated = (edits, money, people, gap)
-        if not power and all(option is None for option in stated):
-            return plan
         from evenedit.operations.power import PowerOptions, with_power
 
-        return with_power(plan, self, PowerOptions(*stated, face_price))
+        return with_power(make_plan(self), self, PowerOptions(power, edits, money, people, gap, face_price))
 
     def status(self) -> StudyStatus:
         """Return how far the study is and what went wrong."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -135,28 +135,19 @@ def _memory(_context: click.Context, option: click.Parameter, text: str | None) 
 @click.option(
     "--gpu-memory", metavar="GPU[,MAIN]", callback=_memory, help="Plan for a machine with this memory in GB instead."
 )
-@click.option("--power", is_flag=True, help="Also show what the design can detect, and the best design of the budget.")
-@click.option("--edits", type=click.IntRange(min=1), help="Budget of --power: edits by each editor [as in the study].")
-@click.option("--money", type=click.FloatRange(0, min_open=True), help="Budget of --power in US dollars.")
-@click.option("--people", type=click.IntRange(min=1), help="Budget of --power: participants of the survey.")
-@click.option(
-    "--gap", type=click.FloatRange(0.01, 0.6), help="With --power: difference between groups to detect, as a share."
-)
-@click.option(
-    "--face-price", type=click.FloatRange(0), default=0.0, show_default=True, help="US dollars that a portrait costs."
-)
+@click.option("--power", is_flag=True, help="Also show what the design can detect, and the best design of a budget.")
+@click.option("--edits", type=click.IntRange(min=1), help="Budget: edits by each editor [default: as in the study].")
+@click.option("--money", type=click.FloatRange(0, min_open=True), help="Budget: US dollars.")
+@click.option("--people", type=click.IntRange(min=1), help="Budget: participants of the survey, one task each.")
+@click.option("--gap", type=click.FloatRange(0.01, 0.6), help="Difference between groups to detect, as a share.")
+@click.option("--face-price", type=click.FloatRange(0), default=0.0, help="US dollars that a portrait costs.")
 @example("evenedit plan my-study --probe 2\nevenedit plan my-study --edits 1680")
 def plan(
     study: Path,
     probe: int | None,
     prices: Path | None,
     gpu_memory: tuple[float, float] | None,
-    power: bool,
-    edits: int | None,
-    money: float | None,
-    people: int | None,
-    gap: float | None,
-    face_price: float,
+    **power: Any,
 ) -> None:
     """Show what a run would do: edits, calls, hours, money, power.
 
@@ -166,6 +157,7 @@ def plan(
     """
     from evenedit.operations import plan as planning
     from evenedit.operations.memory import Machine
+    from evenedit.operations.power import PowerOptions, with_power
 
     loaded = open_study(study)
     usable = True
@@ -177,12 +169,7 @@ def plan(
         if probe:
             planning.probe(loaded, probe)
     planned = planning.make_plan(loaded, prices, Machine(*gpu_memory) if gpu_memory else None)
-    stated = (edits, money, people, gap)
-    if power or any(option is not None for option in stated):
-        from evenedit.operations.power import PowerOptions, with_power
-
-        planned = with_power(planned, loaded, PowerOptions(*stated, face_price), prices)
-    click.echo(planned)
+    click.echo(with_power(planned, loaded, PowerOptions(**power), prices))
     if not usable:
         sys.exit(1)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from PIL import Image
 
@@ -26,10 +25,8 @@ from evenedit.operations.memory import Machine, memory_note
 from evenedit.protocol import Factor, Rubric, questions_for
 from evenedit.providers.prices import Prices
 from evenedit.run.models_in_use import model_notices, price_notices
+from evenedit.stats.power.advice import PowerPlan
 from evenedit.study.context import StudyContext
-
-if TYPE_CHECKING:
-    from evenedit.stats.power.advice import PowerPlan
 
 SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evenedit.config.sections import PrimarySection, PrimaryTest, SurveySection
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Experiment, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, ConditionKind, Experiment, Request, Source
 from evenedit.operations.plan import RunPlan, all_requests, count_tests, portraits_by_level
 from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.power.advice import DesignRow, PowerPlan
 from evenedit.stats.power.budget import MOST_EDITS, Budget, Costs, best_design, even_groups, smallest_design
-from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design
+from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design, even_margin, planned_tests
 from evenedit.stats.power.pilot import measured
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.context import StudyContext
@@ -33,6 +33,7 @@ PAPER = 84, 20
 class PowerOptions:
     """What a design may use, and what it is to show; where nothing is stated, the study's own number of edits."""
 
+    power: bool = False
     edits: int | None = None
     """By each editor."""
     money: float | None = None
@@ -46,118 +47,111 @@ class PowerOptions:
 
 
 def with_power(plan: RunPlan, study: StudyContext, options: PowerOptions, prices: Path | None = None) -> RunPlan:
-    """Return the plan with what its design can show, and what the best of the budget and the paper's could."""
-    file, sources = study.file, study.design.preview_sources()
-    groups = tuple(portraits_by_level(sources, file.factors[0]).values())
-    if file.sections.experiments.diagnosis is None or len(groups) < 2:
-        raise EvenEditError("power needs [experiments.diagnosis] and portraits of two or more groups")
-    editors, survey = file.editors("diagnosis"), _survey(study, options)
-    own = Design(groups, len(file.prompts), min((len(e.seeds) for e in editors), default=1))
-    labels = survey.cases_of(1) if survey else 0
-    if survey and options.people is not None:
-        labels = options.people // survey.raters_per_item * task_items(survey)
-    own = replace(own, labels=min(labels, max(1, len(editors)) * own.edits))
-    a, tests = _assumptions(study, own, sources)
-    costs = _costs(study, plan, own, sources, survey, Prices.load(prices), options.face_price)
-    budget, words = _budget(own, costs, options)
-    best = None
-    for unit in (_unit(sources, [f.name for f in file.factors], len(groups)), len(groups)):
-        sized = replace(budget, groups=len(groups), unit=unit)
-        unlimited = options.gap if sized.edits == MOST_EDITS and math.isinf(sized.usd) else None
-        best = best or (smallest_design(unlimited, sized, a) if unlimited else best_design(sized, a))
-    paper = Design(even_groups(PAPER[0], len(groups)), PAPER[1], labels=own.labels)
-    designs = {"best": best, "this study": own, "the paper's": paper}
-    rows = [DesignRow.of(name, d, costs.of(d), a) for name, d in designs.items() if d]
-    return replace(plan, power=PowerPlan(tuple(rows), a, words, tests, options.gap))
+    """Return the plan with what its design, the best of the budget and the paper's can show, if options ask for it."""
+    if options == PowerOptions(face_price=options.face_price):
+        return plan
+    return replace(plan, power=_Planner(study, options, study.design.preview_sources()).plan(plan, Prices.load(prices)))
 
 
-def _survey(study: StudyContext, options: PowerOptions) -> SurveySection | None:
-    """Return the survey about edits of the diagnosis; None where none is planned."""
-    survey = study.file.sections.survey
-    if survey is None or 1 not in survey.surveys or survey.population != "diagnosis":
-        survey = None if options.people is None else SurveySection()
-    if survey and options.people is not None and options.people < survey.raters_per_item:
-        raise EvenEditError(
-            f"{options.people} people are too few: [survey] has {survey.raters_per_item} rate each edit"
-        )
-    return survey
+class _Planner:
+    """Compares the designs of a study."""
 
+    def __init__(self, study: StudyContext, options: PowerOptions, sources: Mapping[str, Source]) -> None:
+        file = study.file
+        self.study, self.file, self.options, self.sources = study, file, options, sources
+        self.levels = [tuple(portraits_by_level(sources, factor).values()) for factor in file.factors]
+        self.editors, survey = file.editors("diagnosis"), file.sections.survey
+        groups = self.levels[0]
+        if file.sections.experiments.diagnosis is None or not self.editors or len(groups) < 2:
+            raise EvenEditError("power needs [experiments.diagnosis], an editor, and portraits of two or more groups")
+        if survey is None or 1 not in survey.surveys or survey.population != "diagnosis":
+            survey = None if options.people is None else SurveySection()
+        self.survey = survey
+        labels = survey.cases_of(1) if survey else 0
+        if survey and options.people is not None:
+            labels = options.people // survey.raters_per_item * self.items
+            if not labels:
+                raise EvenEditError(f"{survey.raters_per_item} people rate each edit, and --people is {options.people}")
+        own = Design(groups, len(file.prompts), min(len(e.seeds) for e in self.editors))
+        self.own = replace(own, labels=min(labels, len(self.editors) * own.edits))
 
-def task_items(survey: SurveySection) -> int:
-    """Return the edits of a task, without gold items."""
-    return survey.items_per_task - gold_per_task(survey)
+    @property
+    def items(self) -> int:
+        """Edits of a task, without gold items."""
+        return self.survey.items_per_task - gold_per_task(self.survey) if self.survey else 1
 
+    def plan(self, plan: RunPlan, charges: Prices) -> PowerPlan:
+        """Return the best design, the study's and the paper's."""
+        (a, tests), costs, gap = self.assumptions(), self.costs(plan, charges), self.options.gap
+        budget, words = self.budget(costs)
+        searched = budget.edits == MOST_EDITS and math.isinf(budget.usd)
+        best = smallest_design(gap, budget, a) if searched and gap else best_design(budget, a)
+        paper = Design(even_groups(PAPER[0], len(self.own.faces)), PAPER[1], labels=self.own.labels)
+        named = [("best", best), ("this study", self.own), ("the paper's", paper)]
+        rows = tuple(DesignRow(n, d, costs.of(d), planned_tests(d, a), even_margin(d, a)) for n, d in named if d)
+        return PowerPlan(rows, a, words if best else f"{words} (no design is enough)", tests, gap)
 
-def _assumptions(study: StudyContext, own: Design, sources: Mapping[str, Source]) -> tuple[Assumptions, str]:
-    """Return the assumptions, with variances of the study's own results where it has them, and its tests in words."""
-    file, primary = study.file, study.file.sections.primary
-    editors, others = max(1, len(file.editors("diagnosis"))), max(1, count_tests(study, sources))
-    declared = primary or PrimarySection(tests=[PrimaryTest(outcome="")])
-    number, rest = len(declared.tests) * editors, FAMILY - declared.alpha if primary else FAMILY
-    contrast, gap = declared.alpha / number, rest / others
-    moved = contrast if primary and any(t.contrast is None for t in primary.tests) else gap
-    parameters = 1 + sum(max(0, len(portraits_by_level(sources, f)) - 1) for f in file.factors)
-    a = Assumptions(RATE, SHIFT, CORRELATION, editors, parameters, contrast, gap, moved)
-    words = f"{number} declared" if primary else "a contrast, if [primary] declares one for each editor"
-    words += f", at {contrast:.4f}; {others:,} others at {gap:.5f}; a shift at {moved:.5f}"
-    table = study.table() if study.store.count_edits() else None
-    if table is None or table.edits.empty:
-        return a, words
-    rules = analysis_rules(file, table.rubric)
-    scores = combine(table, judges_only(rules.ensemble), rules.missing)
-    return measured(scores, answers(scores, rules), rules, a, own, [t.outcome for t in declared.tests]), words
+    def assumptions(self) -> tuple[Assumptions, str]:
+        """Return the assumptions, with variances of the study's own results where it has them, and its tests."""
+        primary, others = self.file.sections.primary, max(1, count_tests(self.study, self.sources))
+        declared = primary or PrimarySection(tests=[PrimaryTest(outcome="")])
+        number = len(declared.tests) * len(self.editors)
+        contrast, gap = declared.alpha / number, (FAMILY - declared.alpha if primary else FAMILY) / others
+        moved = contrast if primary and any(t.contrast is None for t in primary.tests) else gap
+        parameters = 1 + sum(max(0, len(levels) - 1) for levels in self.levels)
+        a = Assumptions(RATE, SHIFT, CORRELATION, len(self.editors), parameters, contrast, gap, moved)
+        words = f"{number} declared" if primary else "a contrast, if [primary] declares one for each editor"
+        words += f", at {contrast:.4f}; one of {others:,} others at {gap:.5f}; a shift at {moved:.5f}"
+        table = self.study.table() if self.study.store.count_edits() else None
+        if table is None or table.edits.empty:
+            return a, words
+        rules = analysis_rules(self.file, table.rubric)
+        scores = combine(table, judges_only(rules.ensemble), rules.missing)
+        return measured(scores, answers(scores, rules), rules, a, self.own, [t.outcome for t in declared.tests]), words
 
+    def costs(self, plan: RunPlan, charges: Prices) -> Costs:
+        """Return the costs of an edit by each editor, of a portrait and of a task; NaN where a price is not known."""
+        requests = [r for r in all_requests(self.study, self.sources) if r.experiment is Experiment.DIAGNOSIS]
+        prices = {e.id: charges.edit(e.plugin, e.settings) for e in self.editors} | {NULL_PAIR_EDITOR: 0.0}
+        calls = {(line.judge, line.block): line.usd_call for line in plan.judges}
+        assigned = self.study.design.assignments(requests, self.study.design.judges(), self.sources)
+        parts: list[tuple[Request | None, float | None]] = [(r, prices[r.editor]) for r in requests]
+        parts += [(call.request, calls[call.rater.id, call.call.block]) for call in assigned]
+        edits = Counter(r.editor for r in requests if r.condition.kind is ConditionKind.BASELINE)
+        of_edits, of_faces, task = 0.0, 0.0, 0.0
+        for request, price in parts:
+            usd = math.nan if price is None else price
+            if request is None or request.condition.kind in (ConditionKind.FLOOR, ConditionKind.NULL_PAIR):
+                of_faces += usd / len(self.sources)
+            else:
+                of_edits += usd / edits[request.editor]
+        if self.survey and self.survey.pay.per_task:
+            pay, raters = self.survey.pay, self.survey.raters_per_item
+            task = raters * pay.per_task * (1 + pay.fee) if pay.currency == "USD" else math.nan
+        return Costs(of_edits, of_faces + self.options.face_price, task, self.items)
 
-def _costs(
-    study: StudyContext,
-    plan: RunPlan,
-    own: Design,
-    sources: Mapping[str, Source],
-    survey: SurveySection | None,
-    charges: Prices,
-    face_price: float,
-) -> Costs:
-    """Return the study's costs of an edit by all editors, of a portrait and of a task; NaN where a price is unknown."""
-    requests = [r for r in all_requests(study, sources) if r.experiment is Experiment.DIAGNOSIS]
-    prices = {e.id: charges.edit(e.plugin, e.settings) for e in study.file.sections.editors} | {NULL_PAIR_EDITOR: 0.0}
-    calls = {(line.judge, line.block): line.usd_call for line in plan.judges}
-    once = (ConditionKind.FLOOR, ConditionKind.NULL_PAIR)
-    parts = [(r.condition.kind in once, prices[r.editor]) for r in requests]
-    for call in study.design.assignments(requests, study.design.judges(), sources):
-        of_face = call.request is None or call.request.condition.kind in once
-        parts.append((of_face, calls[call.rater.id, call.call.block]))
-    edits, faces = (sum(math.nan if usd is None else usd for of, usd in parts if of is kind) for kind in (False, True))
-    task, items = 0.0, 1
-    if survey is not None:
-        items = task_items(survey)
-        known = survey.pay.currency == "USD" or not survey.pay.per_task
-        task = survey.raters_per_item * survey.pay.per_task * (1 + survey.pay.fee) if known else math.nan
-    return Costs(edits / own.edits, faces / sum(own.faces) + face_price, task, items)
-
-
-def _budget(own: Design, costs: Costs, options: PowerOptions) -> tuple[Budget, str]:
-    """Return what designs may use, and the same in words."""
-    budget, words = Budget(edits=options.edits or own.edits, labels=own.labels, costs=costs), []
-    if options.money is not None:
-        price = costs.edit + costs.face + costs.task
-        if math.isnan(price):
-            raise EvenEditError("--money needs all prices in US dollars; give those that are not known with --prices")
-        if not price:
-            raise EvenEditError("nothing in this study costs money; use --edits instead of --money")
-        if options.edits is None and costs.edit + costs.face > 0:
-            budget = replace(budget, edits=MOST_EDITS)
-        budget = replace(budget, usd=options.money, labels=None if costs.task and not options.people else own.labels)
-        words.append(f"US$ {options.money:,.2f}")
-    elif options.gap is not None and options.edits is None:
-        return replace(budget, edits=MOST_EDITS), f"the fewest edits that show {100 * options.gap:g} pp"
-    if budget.edits < MOST_EDITS:
-        words.append(f"{budget.edits:,} edits by each editor")
-    if options.people is not None:
-        words.append(f"{options.people} people")
-    return budget, ", ".join(words)
-
-
-def _unit(sources: Mapping[str, Source], names: Sequence[str], groups: int) -> int:
-    """Return the number of faces that fills every combination of labels once, where all have equally many faces."""
-    cells = Counter(tuple(source.attributes.get(name, "") for name in names) for source in sources.values())
-    return len(cells) if len(set(cells.values())) == 1 and len(cells) % groups == 0 else groups
+    def budget(self, costs: Costs) -> tuple[Budget, str]:
+        """Return what designs may use, and the same in words."""
+        options, own, price = self.options, self.own, costs.edit + costs.face + costs.task
+        cells = Counter(tuple(s.attributes.get(f.name, "") for f in self.file.factors) for s in self.sources.values())
+        units = (len(own.faces),)
+        if len(set(cells.values())) == 1 and len(cells) % len(own.faces) == 0:
+            units = (len(cells), *units)
+        budget = Budget(len(own.faces), units, options.edits or own.edits, labels=own.labels, costs=costs)
+        words, unlimited = [], options.gap is not None
+        if options.money is not None:
+            if not price > 0:
+                raise EvenEditError(
+                    "--money needs all prices in US dollars, and one above 0 (--prices); or use --edits"
+                )
+            words.append(f"US$ {options.money:,.2f}")
+            labels = None if costs.task and options.people is None else own.labels
+            budget, unlimited = replace(budget, usd=options.money, labels=labels), price > costs.task
+        edits = f"{budget.edits:,} edits by each editor"
+        if unlimited and options.edits is None:
+            budget, edits = replace(budget, edits=MOST_EDITS), "edits as needed"
+        if options.people is not None:
+            words.append(f"{options.people} people, {self.items} edits each")
+        if options.gap is not None:
+            words.append(f"to detect {100 * options.gap:g} pp")
+        return budget, ", ".join([edits, *words])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evenedit.stats.power.design import Assumptions, Design, PlannedTest, even_margin, planned_tests
+from evenedit.stats.power.design import Assumptions, Design, PlannedTest
 
 LARGEST = 0.6
 """A larger effect is not given as a number."""
@@ -25,12 +25,6 @@ class DesignRow:
     """By question; None where there is no test."""
     even: float | None
     """The margin within which even groups are shown to be even."""
-
-    @classmethod
-    def of(cls, name: str, design: Design, usd: float, a: Assumptions) -> DesignRow:
-        """Compute what a design shows."""
-        tests = planned_tests(design, a)
-        return cls(name, design, usd, tests, even_margin(design, a) if tests["contrast"] else None)
 
     @property
     def cells(self) -> dict[str, str]:
@@ -66,25 +60,21 @@ def _lines(plan: PowerPlan) -> Iterator[str]:
     """Yield terminal lines: what is assumed, a table of the designs, and a sentence on each."""
     a = plan.assumptions
     yield f"power: the smallest effects that 80 of 100 studies find; budget: {plan.budget}"
-    rate, shift = _origin(a.rate_of, "a rate of 20 to 30 %"), _origin(a.shift_of, "a shift with 20 % on either side")
-    yield f"variances: {rate}; {shift}"
+    known = {"a rate of 20 to 30 %": a.rate_of, "a shift with 20 % on either side": a.shift_of}
+    origins = [f"{of} in this study's results" if of else f"ASSUMED, {usual}" for usual, of in known.items()]
+    yield f"variances: {'; '.join(origins)}"
     yield f"tests: {plan.tests}"
     labelled = any(row.design.labels for row in plan.rows)
     if labelled:
         origin = "measured in this study" if a.labelled else "ASSUMED"
         yield f"correlation of judges and people on single edits: {a.correlation:.2f}, {origin}"
-    table = [
-        {name: text for name, text in row.cells.items() if labelled or name not in LABEL_COLUMNS} for row in plan.rows
-    ]
-    widths = {name: max(len(name), *(len(cells[name]) for cells in table)) + 2 for name in table[0]}
-    yield "\n" + "".join(f"{name:>{width}}" for name, width in widths.items())
-    yield from ("".join(f"{cells[name]:>{width}}" for name, width in widths.items()) for cells in table)
+    columns = [name for name in plan.rows[0].cells if labelled or name not in LABEL_COLUMNS]
+    table = [columns, *([row.cells[name] for name in columns] for row in plan.rows)]
+    widths = [2 + max(map(len, column)) for column in zip(*table, strict=True)]
+    yield ""
+    yield from ("".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)) for cells in table)
     yield ""
     yield from (f"{row.name}: {sentence(row, plan.gap)}" for row in plan.rows)
-
-
-def _origin(measure: str, assumed: str) -> str:
-    return f"{measure} in this study's results" if measure else f"ASSUMED, {assumed}"
 
 
 def _points(effect: float | None) -> str:
@@ -107,6 +97,6 @@ def sentence(row: DesignRow, gap: float | None) -> str:
         text += f"; {cells['labels']} edits rated by people "
         text += f"show a difference of {cells['by people']}" if people else "are too few for a finding"
     if gap is not None:
-        shares = [contrast.power(gap), *([people.power(gap)] if people else [])]
-        text += f". A difference of {100 * gap:g} pp is found in {', by people in '.join(f'{s:.0%}' for s in shares)}"
+        found = ", as people rate it in ".join(f"{100 * t.power(gap):.0f} %" for t in (contrast, people) if t)
+        text += f". A difference of {100 * gap:g} pp is found in {found} of studies"
     return text + "."

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from evenedit.stats.power.design import Assumptions, Design, planned_tests
 
@@ -40,9 +41,9 @@ class Costs:
 class Budget:
     """What a design may use."""
 
-    groups: int = 2
-    unit: int = 2
-    """The number of faces is a multiple of it."""
+    groups: int
+    units: tuple[int, ...]
+    """The number of faces is a multiple of one of these, of the first if possible."""
     edits: int = MOST_EDITS
     """By each editor."""
     usd: float = math.inf
@@ -53,8 +54,8 @@ class Budget:
 
 def best_design(budget: Budget, a: Assumptions) -> Design | None:
     """Return the best design within the budget, with enough labels if it allows them; None where it allows no test."""
-    for prompts in (PROMPTS, FEW_PROMPTS):
-        ranked = [(*_rank(d, a), d) for d in _designs(budget, prompts, a.editors)]
+    for prompts, unit in product((PROMPTS, FEW_PROMPTS), budget.units):
+        ranked = [(*_rank(d, a), d) for d in _designs(budget, unit, prompts, a.editors)]
         best = min(ranked, key=lambda r: r[:2], default=None)
         if best is not None and best[1] < math.inf:
             return best[2]
@@ -79,22 +80,20 @@ def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None
     return best_design(replace(budget, edits=edits), a) if edits < budget.edits else None
 
 
-def _designs(budget: Budget, prompts: range, editors: int) -> Iterator[Design]:
+def _designs(budget: Budget, unit: int, prompts: range, editors: int) -> Iterator[Design]:
     """Yield designs with as many faces as the budget allows."""
     costs, usd = budget.costs, budget.usd * (1 - ROUNDING)
     most = math.floor(usd / costs.task) if costs.task else 0
-    several = range(0, most + 1, max(1, most // TASKS_TRIED))
-    for labels in [n * costs.items for n in several] if budget.labels is None else [budget.labels]:
+    tasks = range(0, most + 1, max(1, most // TASKS_TRIED))
+    numbers = [n * costs.items for n in tasks] if budget.labels is None else [budget.labels]
+    for labels, prompt, seeds in product(numbers, prompts, SEEDS):
         left = usd - costs.task * math.ceil(labels / costs.items)
-        for prompt in prompts:
-            for seeds in SEEDS:
-                each = costs.edit * prompt * seeds + costs.face
-                money = left / each if each else math.inf
-                units = math.floor(min(budget.edits / (prompt * seeds), money) / budget.unit)
-                if left >= 0 and units * budget.unit >= budget.groups:
-                    faces = even_groups(units * budget.unit, budget.groups)
-                    design = Design(faces, prompt, seeds)
-                    yield replace(design, labels=min(labels, editors * design.edits))
+        each = costs.edit * prompt * seeds + costs.face
+        most_faces = min(budget.edits / (prompt * seeds), left / each if each else math.inf)
+        faces = math.floor(most_faces / unit) * unit
+        if left >= 0 and faces >= budget.groups:
+            design = Design(even_groups(faces, budget.groups), prompt, seeds)
+            yield replace(design, labels=min(labels, editors * design.edits))
 
 
 def even_groups(faces: int, groups: int) -> tuple[int, ...]:

@@ -111,11 +111,9 @@ def shift_variance(design: Design, c: Components, parameters: int) -> Uncertaint
     """Return the variance of a shift of everybody over faces with the same labels and over prompts."""
     n, p = np.array(design.faces, dtype=np.float64), design.prompts
     faces, shares = n.sum(), (n**2).sum() / n.sum() ** 2
-    cells, freedom = c.cell + c.seed / design.seeds, faces - parameters
-    if freedom < MOST_LABELS * faces:
-        freedom = faces - 1
+    cells, enough = c.cell + c.seed / design.seeds, faces - parameters >= MOST_LABELS * faces
     return satterthwaite(
-        ((c.face + cells / p) / faces, freedom),
+        ((c.face + cells / p) / faces, faces - (parameters if enough else 1)),
         ((c.prompt + shares * c.interaction + cells / faces) / p, np.asarray(p - 1.0)),
         ((cells + (1 - shares) * c.interaction) / (faces * p), (faces - 1) * (p - 1)),
     )
@@ -148,7 +146,7 @@ def planned_tests(design: Design, a: Assumptions) -> dict[str, PlannedTest | Non
     smallest against the mean of all, adjusted for all groups (Bonferroni); `shift` of everybody.
     """
     groups, labels = len(design.faces), design.labels / a.editors
-    if groups < 2 or min(design.faces) < FEWEST_FACES or design.prompts < 2:
+    if min(design.faces) < FEWEST_FACES or design.prompts < 2:
         return dict.fromkeys(("contrast", "by people", "one group", "shift"))
     square = (1 / (groups // 2) + 1 / (groups - groups // 2)) / groups  # averaged over all halves
     contrast = PlannedTest(contrast_variance(design, a.rate, [square] * groups), a.contrast)
@@ -166,9 +164,11 @@ def planned_tests(design: Design, a: Assumptions) -> dict[str, PlannedTest | Non
     return {"contrast": contrast, "by people": people, "one group": one_group, "shift": shift}
 
 
-def even_margin(design: Design, a: Assumptions) -> float:
-    """Return the margin that contains the interval of the largest difference in 80 of 100 studies of even groups."""
+def even_margin(design: Design, a: Assumptions) -> float | None:
+    """Return the margin that holds the interval of the largest difference in 80 of 100 studies of even groups."""
     groups = len(design.faces)
+    if planned_tests(design, a)["contrast"] is None:
+        return None
     of_group = [contrast_variance(design, a.rate, np.eye(groups)[g]) for g in range(groups)]
     spread = np.sqrt([float(sure.variance) for sure in of_group])
     first, second = np.triu_indices(groups, 1)

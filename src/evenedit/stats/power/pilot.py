@@ -17,7 +17,6 @@ from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.measures import Answers
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Values
 from evenedit.stats.power.design import Assumptions, Components, Design, planned_tests
 
 FEWEST_FREEDOM = 10
@@ -32,32 +31,27 @@ def components(panel: Panel, factor: str) -> dict[Measure, Components]:
     faces, prompts = np.maximum(sizes.sum(axis=0), 1.0), np.maximum(whole.prompts, 2.0)
     shares = (sizes**2).sum(axis=0) / faces**2
     seeds = np.maximum(pooled.counts.sum(axis=0) / (faces * prompts), 1.0)
-    rest = pooled.cells / seeds
     face = np.maximum(pooled.faces - pooled.cells, 0.0) / (seeds * prompts)
     per_group = np.maximum(faces * (1 - shares), 1.0) / (len(sizes) - 1)
     interaction = np.maximum(pooled.interaction - pooled.cells, 0.0) / (seeds * per_group)
     between = (whole.by_prompt**2).sum(axis=0) * prompts**2 / (prompts - 1)
-    prompt = np.maximum(between - shares * interaction - rest / faces, 0.0)
-    enough = np.minimum(pooled.face_freedom, pooled.interaction_freedom) >= FEWEST_FREEDOM
-    result = {}
-    for at, measure in enumerate(panel.measures):
-        rows = np.flatnonzero(enough[:-1, at])
-        if len(rows) and (measure.is_rate or measure.signed):
-            seed = np.minimum(_between_seeds(panel, at, rest[:-1, at] * seeds[:-1, at]), (rest * seeds)[:-1, at])
-            cell = rest[:-1, at] - seed / seeds[:-1, at]
-            parts = (face[:-1, at], prompt[:-1, at], interaction[:-1, at], cell, seed)
-            result[measure.name] = Components(*(float(part[rows].mean()) for part in parts))
-    return result
-
-
-def _between_seeds(panel: Panel, at: int, otherwise: Values) -> Values:
-    """Return, by editor, the variance between edits of one face and prompt; of shifts, and with one seed, all of it."""
-    measure = panel.measures[at]
-    met, n = (panel.cells[..., panel.columns.index(c)].astype(np.float64) for c in (measure.total, measure.count))
-    freedom = np.maximum(n - 1, 0.0).sum(axis=(0, 1))
+    prompt = np.maximum(between - shares * interaction - pooled.cells / (seeds * faces), 0.0)
+    met, n = (
+        panel.cells[..., [panel.columns.index(c) for c in names]].astype(np.float64)
+        for names in zip(*((m.total, m.count) for m in panel.measures), strict=True)
+    )
+    freedom, binary = np.maximum(n - 1, 0.0).sum(axis=(0, 1)), [m.is_share and m.unit == 1 for m in panel.measures]
     squares = (met - met**2 / np.maximum(n, 1.0)).sum(axis=(0, 1))  # of answers 0 and 1
-    known = (freedom > 0) & (measure.is_share and measure.unit == 1)
-    return np.where(known, squares / np.maximum(freedom, 1.0), otherwise)
+    repeated = np.where(binary & (freedom > 0), squares / np.maximum(freedom, 1.0), np.inf)
+    seed = np.minimum(repeated, pooled.cells[:-1])  # with one seed all that is left
+    parts = [x[:-1] for x in (face, prompt, interaction, pooled.cells / seeds)]
+    parts = [*parts[:3], parts[3] - seed / seeds[:-1], seed]
+    enough = np.minimum(pooled.face_freedom, pooled.interaction_freedom)[:-1] >= FEWEST_FREEDOM
+    return {
+        m.name: Components(*(float(part[enough[:, at], at].mean()) for part in parts))
+        for at, m in enumerate(panel.measures)
+        if enough[:, at].any() and (m.is_rate or m.signed)
+    }
 
 
 def measured(
