@@ -89,7 +89,7 @@ class _Planner:
         paper = Design(even_groups(PAPER[0], len(self.own.faces)), PAPER[1], labels=self.own.labels)
         named = [("best", best), ("this study", self.own), ("the paper's", paper)]
         rows = tuple(DesignRow(n, d, costs.of(d), planned_tests(d, a), even_margin(d, a)) for n, d in named if d)
-        return PowerPlan(rows, a, words if best else f"{words} (no design is enough)", tests, gap)
+        return PowerPlan(rows, a, words if best else f"{words} (no design will do)", tests, gap)
 
     def assumptions(self) -> tuple[Assumptions, str]:
         """Return the assumptions, with variances of the study's own results where it has them, and its tests."""
@@ -134,7 +134,7 @@ class _Planner:
         """Return what designs may use, and the same in words."""
         options, own, price = self.options, self.own, costs.edit + costs.face + costs.task
         cells = Counter(tuple(s.attributes.get(f.name, "") for f in self.file.factors) for s in self.sources.values())
-        units = (len(own.faces),)
+        units: tuple[int, ...] = (len(own.faces),)
         if len(set(cells.values())) == 1 and len(cells) % len(own.faces) == 0:
             units = (len(cells), *units)
         budget = Budget(len(own.faces), units, options.edits or own.edits, labels=own.labels, costs=costs)
@@ -149,7 +149,7 @@ class _Planner:
             budget, unlimited = replace(budget, usd=options.money, labels=labels), price > costs.task
         edits = f"{budget.edits:,} edits by each editor"
         if unlimited and options.edits is None:
-            budget, edits = replace(budget, edits=MOST_EDITS), "edits as needed"
+            budget, edits = replace(budget, edits=MOST_EDITS), "as many edits as needed"
         if options.people is not None:
             words.append(f"{options.people} people, {self.items} edits each")
         if options.gap is not None:

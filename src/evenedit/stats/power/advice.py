@@ -59,7 +59,7 @@ class PowerPlan:
 def _lines(plan: PowerPlan) -> Iterator[str]:
     """Yield terminal lines: what is assumed, a table of the designs, and a sentence on each."""
     a = plan.assumptions
-    yield f"power: the smallest effects that 80 of 100 studies find; budget: {plan.budget}"
+    yield f"power: the smallest effects that 80 of 100 studies find; best for the contrast with {plan.budget}"
     known = {"a rate of 20 to 30 %": a.rate_of, "a shift with 20 % on either side": a.shift_of}
     origins = [f"{of} in this study's results" if of else f"ASSUMED, {usual}" for usual, of in known.items()]
     yield f"variances: {'; '.join(origins)}"
