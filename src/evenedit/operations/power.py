@@ -67,13 +67,16 @@ class _Planner:
         if survey is None or 1 not in survey.surveys or survey.population != "diagnosis":
             survey = None if options.people is None else SurveySection()
         self.survey = survey
-        labels = survey.cases_of(1) if survey else 0
+        self.labels = survey.cases_of(1) if survey else 0
         if survey and options.people is not None:
-            labels = options.people // survey.raters_per_item * self.items
-            if not labels:
+            self.labels = options.people // survey.raters_per_item * self.items
+            if not self.labels:
                 raise EvenEditError(f"{survey.raters_per_item} people rate each edit, and --people is {options.people}")
-        own = Design(groups, len(file.prompts), min(len(e.seeds) for e in self.editors))
-        self.own = replace(own, labels=min(labels, len(self.editors) * own.edits))
+        self.own = self.labelled(Design(groups, len(file.prompts), min(len(e.seeds) for e in self.editors)))
+
+    def labelled(self, design: Design) -> Design:
+        """Return the design with the study's labels, at most one for each edit."""
+        return replace(design, labels=min(self.labels, len(self.editors) * design.edits))
 
     @property
     def items(self) -> int:
@@ -86,7 +89,7 @@ class _Planner:
         budget, words = self.budget(costs)
         searched = budget.edits == MOST_EDITS and math.isinf(budget.usd)
         best = smallest_design(gap, budget, a) if searched and gap else best_design(budget, a)
-        paper = Design(even_groups(PAPER[0], len(self.own.faces)), PAPER[1], labels=self.own.labels)
+        paper = self.labelled(Design(even_groups(PAPER[0], len(self.own.faces)), PAPER[1]))
         named = [("best", best), ("this study", self.own), ("the paper's", paper)]
         rows = tuple(DesignRow(n, d, costs.of(d), planned_tests(d, a), even_margin(d, a)) for n, d in named if d)
         return PowerPlan(rows, a, words if best else f"{words} (no design will do)", tests, gap)
@@ -137,7 +140,7 @@ class _Planner:
         units: tuple[int, ...] = (len(own.faces),)
         if len(set(cells.values())) == 1 and len(cells) % len(own.faces) == 0:
             units = (len(cells), *units)
-        budget = Budget(len(own.faces), units, options.edits or own.edits, labels=own.labels, costs=costs)
+        budget = Budget(len(own.faces), units, options.edits or own.edits, labels=self.labels, costs=costs)
         words, unlimited = [], options.gap is not None
         if options.money is not None:
             if not price > 0:
@@ -145,7 +148,7 @@ class _Planner:
                     "--money needs all prices in US dollars, and one above 0 (--prices); or use --edits"
                 )
             words.append(f"US$ {options.money:,.2f}")
-            labels = None if costs.task and options.people is None else own.labels
+            labels = None if costs.task and options.people is None else self.labels
             budget, unlimited = replace(budget, usd=options.money, labels=labels), price > costs.task
         edits = f"{budget.edits:,} edits by each editor"
         if unlimited and options.edits is None:

@@ -10,7 +10,6 @@ from evenedit.stats.power.design import Assumptions, Design, PlannedTest
 
 LARGEST = 0.6
 """A larger effect is not given as a number."""
-LABEL_COLUMNS = ("labels", "by people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def _lines(plan: PowerPlan) -> Iterator[str]:
     if labelled:
         origin = "measured in this study" if a.labelled else "ASSUMED"
         yield f"correlation of judges and people on single edits: {a.correlation:.2f}, {origin}"
-    columns = [name for name in plan.rows[0].cells if labelled or name not in LABEL_COLUMNS]
+    columns = [name for name in plan.rows[0].cells if labelled or name not in ("labels", "by people")]
     table = [columns, *([row.cells[name] for name in columns] for row in plan.rows)]
     widths = [2 + max(map(len, column)) for column in zip(*table, strict=True)]
     yield ""

@@ -72,20 +72,18 @@ def _rank(design: Design, a: Assumptions) -> tuple[bool, float]:
 def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None:
     """Return the best design of the fewest edits that shows a contrast of this size; None up to a million edits."""
 
-    def shows(edits: int) -> bool:
-        design = best_design(replace(budget, edits=edits), a)
-        return design is not None and _rank(design, a)[1] <= gap
+    def best(edits: int) -> Design | None:
+        return best_design(replace(budget, edits=edits), a)
 
-    edits = bisect_left(range(budget.edits), True, key=shows)
-    return best_design(replace(budget, edits=edits), a) if edits < budget.edits else None
+    edits = bisect_left(range(budget.edits), True, key=lambda n: (d := best(n)) is not None and _rank(d, a)[1] <= gap)
+    return best(edits) if edits < budget.edits else None
 
 
 def _designs(budget: Budget, unit: int, prompts: range, editors: int) -> Iterator[Design]:
     """Yield designs with as many faces as the budget allows."""
     costs, usd = budget.costs, budget.usd * (1 - ROUNDING)
-    most = math.floor(usd / costs.task) if costs.task else 0
-    tasks = range(0, most + 1, max(1, most // TASKS_TRIED))
-    numbers = [n * costs.items for n in tasks] if budget.labels is None else [budget.labels]
+    most = math.floor(usd / costs.task) if budget.labels is None else 0
+    numbers = [budget.labels or n * costs.items for n in range(0, most + 1, max(1, most // TASKS_TRIED))]
     for labels, prompt, seeds in product(numbers, prompts, SEEDS):
         left = usd - costs.task * math.ceil(labels / costs.items)
         each = costs.edit * prompt * seeds + costs.face

@@ -80,11 +80,11 @@ def measured(
 def _correlation(scores: Scores, scored: Answers, rules: AnalysisRules, rate: str) -> float | None:
     """Return the correlation of judges' and people's answers; None with too few labels."""
     sample = labelled_edits(scores, scored, rules, {})
-    for at, outcome in enumerate(sample.outcomes if sample else ()):
-        if sample is not None and outcome.measure == rate:
-            each = len(sample.edits) // 2  # every edit has a second row, for all editors
-            pair = np.stack([sample.judged[:each, at], sample.labels[:each, at]])
-            pair = pair[:, ~np.isnan(pair).any(axis=0)]
-            if pair.shape[1] >= LABELS and (pair.std(axis=1) > 0).all():
-                return float(np.asarray(np.corrcoef(pair))[0, 1])
-    return None
+    measures = [outcome.measure for outcome in sample.outcomes] if sample else []
+    if sample is None or rate not in measures:
+        return None
+    each, at = len(sample.edits) // 2, measures.index(Measure(rate))  # every edit has a second row, for all editors
+    pair = np.stack([sample.judged[:each, at], sample.labels[:each, at]])
+    pair = pair[:, ~np.isnan(pair).any(axis=0)]
+    enough = pair.shape[1] >= LABELS and (pair.std(axis=1) > 0).all()
+    return float(np.asarray(np.corrcoef(pair))[0, 1]) if enough else None
