@@ -21,7 +21,7 @@ from evenedit.stats.agreement.pseudo_outcomes import LabelledEdits, PseudoPanel
 from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.panel import by_face
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.power.budget import Budget, Costs, best_design
+from evenedit.stats.power.budget import DesignBudget, Costs, best_design
 from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design, even_margin, planned_tests
 from evenedit.stats.power.pilot import components
 from validation.page import Validation, size, table
@@ -211,7 +211,7 @@ def advice() -> tuple[list[dict[str, str | int]], int, list[str]]:
             if edit + face + task == 0:
                 continue
             costs = Costs(edit, face, task, 50)
-            budget = Budget(len(RACES), (84, len(RACES)), edits, usd, None if task else 0, costs)
+            budget = DesignBudget(len(RACES), (84, len(RACES)), edits, usd, None if task else 0, costs)
             best = best_design(budget, DEFAULT)
             number += 1
             if best is None:

@@ -16,7 +16,7 @@ from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.power.advice import DesignRow, PowerPlan
-from evenedit.stats.power.budget import MOST_EDITS, Budget, Costs, best_design, even_groups, smallest_design
+from evenedit.stats.power.budget import MOST_EDITS, DesignBudget, Costs, best_design, even_groups, smallest_design
 from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design, even_margin, planned_tests
 from evenedit.stats.power.pilot import measured
 from evenedit.study.analysis import analysis_rules
@@ -72,7 +72,7 @@ class _Planner:
             self.labels = options.people // survey.raters_per_item * self.items
             if not self.labels:
                 raise EvenEditError(f"{survey.raters_per_item} people rate each edit, and --people is {options.people}")
-        self.own = self.labelled(Design(groups, len(file.prompts), min(len(e.seeds) for e in self.editors)))
+        self.current = self.labelled(Design(groups, len(file.prompts), min(len(e.seeds) for e in self.editors)))
 
     def labelled(self, design: Design) -> Design:
         """Return the design with the study's labels, at most one for each edit."""
@@ -89,8 +89,8 @@ class _Planner:
         budget, words = self.budget(costs)
         searched = budget.edits == MOST_EDITS and math.isinf(budget.usd)
         best = smallest_design(gap, budget, a) if searched and gap else best_design(budget, a)
-        paper = self.labelled(Design(even_groups(PAPER[0], len(self.own.faces)), PAPER[1]))
-        named = [("best", best), ("this study", self.own), ("the paper's", paper)]
+        paper = self.labelled(Design(even_groups(PAPER[0], len(self.current.faces)), PAPER[1]))
+        named = [("best", best), ("this study", self.current), ("the paper's", paper)]
         rows = tuple(DesignRow(n, d, costs.of(d), planned_tests(d, a), even_margin(d, a)) for n, d in named if d)
         return PowerPlan(rows, a, words if best else f"{words} (no design will do)", tests, gap)
 
@@ -110,7 +110,9 @@ class _Planner:
             return a, words
         rules = analysis_rules(self.file, table.rubric)
         scores = combine(table, judges_only(rules.ensemble), rules.missing)
-        return measured(scores, answers(scores, rules), rules, a, self.own, [t.outcome for t in declared.tests]), words
+        return measured(
+            scores, answers(scores, rules), rules, a, self.current, [t.outcome for t in declared.tests]
+        ), words
 
     def costs(self, plan: RunPlan, charges: Prices) -> Costs:
         """Return the costs of an edit by each editor, of a portrait and of a task; NaN where a price is not known."""
@@ -133,14 +135,16 @@ class _Planner:
             task = raters * pay.per_task * (1 + pay.fee) if pay.currency == "USD" else math.nan
         return Costs(of_edits, of_faces + self.options.face_price, task, self.items)
 
-    def budget(self, costs: Costs) -> tuple[Budget, str]:
+    def budget(self, costs: Costs) -> tuple[DesignBudget, str]:
         """Return what designs may use, and the same in words."""
-        options, own, price = self.options, self.own, costs.edit + costs.face + costs.task
+        options, current, price = self.options, self.current, costs.edit + costs.face + costs.task
         cells = Counter(tuple(s.attributes.get(f.name, "") for f in self.file.factors) for s in self.sources.values())
-        units: tuple[int, ...] = (len(own.faces),)
-        if len(set(cells.values())) == 1 and len(cells) % len(own.faces) == 0:
+        units: tuple[int, ...] = (len(current.faces),)
+        if len(set(cells.values())) == 1 and len(cells) % len(current.faces) == 0:
             units = (len(cells), *units)
-        budget = Budget(len(own.faces), units, options.edits or own.edits, labels=self.labels, costs=costs)
+        budget = DesignBudget(
+            len(current.faces), units, options.edits or current.edits, labels=self.labels, costs=costs
+        )
         words, unlimited = [], options.gap is not None
         if options.money is not None:
             if not price > 0:

@@ -11,7 +11,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.power import TTestIndPower
 
-from evenedit.stats.power.budget import Budget, Costs, best_design, even_groups, smallest_design
+from evenedit.stats.power.budget import DesignBudget, Costs, best_design, even_groups, smallest_design
 from evenedit.stats.power.design import (
     CORRELATION,
     RATE,
@@ -104,22 +104,24 @@ def test_a_design_without_a_test_has_no_number(design):
 
 @pytest.mark.parametrize("edits", [7 * 600, 7 * 2400, 7 * 6000])
 def test_the_best_number_of_prompts_is_that_of_the_closed_form(edits):
-    best = best_design(Budget(7, (7,), edits), USUAL)
+    best = best_design(DesignBudget(7, (7,), edits), USUAL)
     assert best is not None and best.seeds == 1
     assert best.prompts == pytest.approx(max(8, np.sqrt(edits / 7 * 0.0027 / 0.0141)), rel=0.15)
 
 
 def test_the_best_design_of_the_papers_budget_has_more_faces_and_fewer_prompts():
-    best = best_design(Budget(7, (84, 7), 1680), USUAL)
+    best = best_design(DesignBudget(7, (84, 7), 1680), USUAL)
     assert best == Design((24,) * 7, 10)
-    few = best_design(Budget(7, (84, 7), 400), USUAL)
+    few = best_design(DesignBudget(7, (84, 7), 400), USUAL)
     assert few == Design((7,) * 7, 8)  # not 84 faces with four prompts, which do not stand for others
-    assert best_design(Budget(7, (84, 7), 41), USUAL) is None
+    assert best_design(DesignBudget(7, (84, 7), 41), USUAL) is None
 
 
 def test_seeds_help_only_where_faces_cost_more():
     costs = Costs(edit=0.01, face=50.0)
-    dear, cheap = (best_design(Budget(7, (7,), usd=5000, costs=c), USUAL) for c in (costs, replace(costs, face=0.0)))
+    dear, cheap = (
+        best_design(DesignBudget(7, (7,), usd=5000, costs=c), USUAL) for c in (costs, replace(costs, face=0.0))
+    )
     assert dear is not None and cheap is not None
     assert dear.prompts * dear.seeds > cheap.prompts * cheap.seeds == cheap.prompts
 
@@ -127,16 +129,16 @@ def test_seeds_help_only_where_faces_cost_more():
 def test_advice_costs_no_more_than_the_budget():
     for edit, face, task, usd in product((0.0, 0.03), (0.0, 2.0), (0.0, 9.0), (7.0, 150.0, 900.0)):
         costs = Costs(edit, face, task, 50)
-        best = best_design(Budget(7, (84, 7), 5000, usd, None if task else 0, costs), USUAL)
+        best = best_design(DesignBudget(7, (84, 7), 5000, usd, None if task else 0, costs), USUAL)
         if best is not None:
             assert costs.of(best) <= usd and best.edits <= 5000
         assert best is not None or usd < 150 or face
-    labelled = best_design(Budget(7, (7,), usd=150.0, labels=None, costs=Costs(0.03, 0.0, 9.0, 50)), USUAL)
+    labelled = best_design(DesignBudget(7, (7,), usd=150.0, labels=None, costs=Costs(0.03, 0.0, 9.0, 50)), USUAL)
     assert labelled is not None and planned_tests(labelled, USUAL)["by people"] is not None
 
 
 def test_the_smallest_design_shows_the_difference_and_a_smaller_one_does_not():
-    budget = Budget(7, (84, 7))
+    budget = DesignBudget(7, (84, 7))
     best = smallest_design(0.08, budget, USUAL)
     assert best is not None
     test = planned_tests(best, USUAL)["contrast"]

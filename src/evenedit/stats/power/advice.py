@@ -96,6 +96,6 @@ def sentence(row: DesignRow, gap: float | None) -> str:
         text += f"; {cells['labels']} edits rated by people "
         text += f"show a difference of {cells['by people']}" if people else "are too few for a finding"
     if gap is not None:
-        found = ", as people rate it in ".join(f"{100 * t.power(gap):.0f} %" for t in (contrast, people) if t)
-        text += f". A difference of {100 * gap:g} pp is found in {found} of studies"
+        shares = ", as people rate it in ".join(f"{100 * t.power(gap):.0f} %" for t in (contrast, people) if t)
+        text += f". A difference of {100 * gap:g} pp is found in {shares} of studies"
     return text + "."

@@ -38,7 +38,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class DesignBudget:
     """What a design may use."""
 
     groups: int
@@ -52,7 +52,7 @@ class Budget:
     costs: Costs = Costs()
 
 
-def best_design(budget: Budget, a: Assumptions) -> Design | None:
+def best_design(budget: DesignBudget, a: Assumptions) -> Design | None:
     """Return the best design within the budget, with enough labels if it allows them; None where it allows no test."""
     for prompts, unit in product((PROMPTS, FEW_PROMPTS), budget.units):
         ranked = [(*_rank(d, a), d) for d in _designs(budget, unit, prompts, a.editors)]
@@ -69,7 +69,7 @@ def _rank(design: Design, a: Assumptions) -> tuple[bool, float]:
     return tests["by people"] is None, math.inf if test is None else test.detectable
 
 
-def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None:
+def smallest_design(gap: float, budget: DesignBudget, a: Assumptions) -> Design | None:
     """Return the best design of the fewest edits that shows a contrast of this size; None up to a million edits."""
 
     def best(edits: int) -> Design | None:
@@ -79,7 +79,7 @@ def smallest_design(gap: float, budget: Budget, a: Assumptions) -> Design | None
     return best(edits) if edits < budget.edits else None
 
 
-def _designs(budget: Budget, unit: int, prompts: range, editors: int) -> Iterator[Design]:
+def _designs(budget: DesignBudget, unit: int, prompts: range, editors: int) -> Iterator[Design]:
     """Yield designs with as many faces as the budget allows."""
     costs, usd = budget.costs, budget.usd * (1 - ROUNDING)
     most = math.floor(usd / costs.task) if budget.labels is None else 0

@@ -26,15 +26,15 @@ FEWEST_FREEDOM = 10
 def components(panel: Panel, factor: str) -> dict[Measure, Components]:
     """Return the components of each rate and shift, averaged over editors with enough faces and prompts."""
     crossed = CrossedPanel(panel)
-    pooled, whole = crossed.pooled((factor,)), crossed.all_faces
+    pooled, all_faces = crossed.pooled((factor,)), crossed.all_faces
     sizes = np.stack([crossed.of({factor: level}).faces for level in panel.axes.levels[factor]])
-    faces, prompts = np.maximum(sizes.sum(axis=0), 1.0), np.maximum(whole.prompts, 2.0)
+    faces, prompts = np.maximum(sizes.sum(axis=0), 1.0), np.maximum(all_faces.prompts, 2.0)
     shares = (sizes**2).sum(axis=0) / faces**2
     seeds = np.maximum(pooled.counts.sum(axis=0) / (faces * prompts), 1.0)
     face = np.maximum(pooled.faces - pooled.cells, 0.0) / (seeds * prompts)
     per_group = np.maximum(faces * (1 - shares), 1.0) / (len(sizes) - 1)
     interaction = np.maximum(pooled.interaction - pooled.cells, 0.0) / (seeds * per_group)
-    between = (whole.by_prompt**2).sum(axis=0) * prompts**2 / (prompts - 1)
+    between = (all_faces.by_prompt**2).sum(axis=0) * prompts**2 / (prompts - 1)
     prompt = np.maximum(between - shares * interaction - pooled.cells / (seeds * faces), 0.0)
     met, n = (
         panel.cells[..., [panel.columns.index(c) for c in names]].astype(np.float64)
