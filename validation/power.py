@@ -21,7 +21,7 @@ from evenedit.stats.agreement.pseudo_outcomes import LabelledEdits, PseudoPanel
 from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.panel import by_face
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.power.budget import DesignBudget, Costs, best_design
+from evenedit.stats.power.budget import Costs, DesignBudget, best_design
 from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design, even_margin, planned_tests
 from evenedit.stats.power.pilot import components
 from validation.page import Validation, size, table

@@ -16,7 +16,7 @@ from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.power.advice import DesignRow, PowerPlan
-from evenedit.stats.power.budget import MOST_EDITS, DesignBudget, Costs, best_design, even_groups, smallest_design
+from evenedit.stats.power.budget import MOST_EDITS, Costs, DesignBudget, best_design, even_groups, smallest_design
 from evenedit.stats.power.design import CORRELATION, RATE, SHIFT, Assumptions, Design, even_margin, planned_tests
 from evenedit.stats.power.pilot import measured
 from evenedit.study.analysis import analysis_rules
@@ -110,9 +110,8 @@ class _Planner:
             return a, words
         rules = analysis_rules(self.file, table.rubric)
         scores = combine(table, judges_only(rules.ensemble), rules.missing)
-        return measured(
-            scores, answers(scores, rules), rules, a, self.current, [t.outcome for t in declared.tests]
-        ), words
+        outcomes = [t.outcome for t in declared.tests]
+        return measured(scores, answers(scores, rules), rules, a, self.current, outcomes), words
 
     def costs(self, plan: RunPlan, charges: Prices) -> Costs:
         """Return the costs of an edit by each editor, of a portrait and of a task; NaN where a price is not known."""
@@ -137,14 +136,11 @@ class _Planner:
 
     def budget(self, costs: Costs) -> tuple[DesignBudget, str]:
         """Return what designs may use, and the same in words."""
-        options, current, price = self.options, self.current, costs.edit + costs.face + costs.task
+        options, groups, price = self.options, len(self.current.faces), costs.edit + costs.face + costs.task
         cells = Counter(tuple(s.attributes.get(f.name, "") for f in self.file.factors) for s in self.sources.values())
-        units: tuple[int, ...] = (len(current.faces),)
-        if len(set(cells.values())) == 1 and len(cells) % len(current.faces) == 0:
-            units = (len(cells), *units)
-        budget = DesignBudget(
-            len(current.faces), units, options.edits or current.edits, labels=self.labels, costs=costs
-        )
+        complete = len(set(cells.values())) == 1 and len(cells) % groups == 0
+        units = (len(cells), groups) if complete else (groups,)
+        budget = DesignBudget(groups, units, options.edits or self.current.edits, labels=self.labels, costs=costs)
         words, unlimited = [], options.gap is not None
         if options.money is not None:
             if not price > 0:

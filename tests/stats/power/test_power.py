@@ -11,7 +11,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.power import TTestIndPower
 
-from evenedit.stats.power.budget import DesignBudget, Costs, best_design, even_groups, smallest_design
+from evenedit.stats.power.budget import Costs, DesignBudget, best_design, even_groups, smallest_design
 from evenedit.stats.power.design import (
     CORRELATION,
     RATE,

@@ -77,9 +77,8 @@ def _lines(plan: PowerPlan) -> Iterator[str]:
 
 
 def _points(effect: float | None) -> str:
-    if effect is None:
-        return "–"
-    return f"over {100 * LARGEST:.0f} pp" if effect > LARGEST else f"{100 * effect:.1f} pp"
+    number = "–" if effect is None else f"{100 * effect:.1f} pp"
+    return number if effect is None or effect <= LARGEST else f"over {100 * LARGEST:.0f} pp"
 
 
 def sentence(row: DesignRow, gap: float | None) -> str:
