@@ -11,6 +11,9 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.power import TTestIndPower
 
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.stats.engine.measures import answers
 from evenedit.stats.power.budget import Costs, DesignBudget, best_design, even_groups, smallest_design
 from evenedit.stats.power.design import (
     CORRELATION,
@@ -24,7 +27,8 @@ from evenedit.stats.power.design import (
     planned_tests,
     shift_variance,
 )
-from evenedit.stats.power.pilot import components
+from evenedit.stats.power.pilot import components, measured
+from validation.evidence import RULES, World
 from validation.power import CLOSE, PLANNED, questions
 from validation.worlds import RATE as RACE_CHANGE
 from validation.worlds import Latent
@@ -180,3 +184,19 @@ def test_what_is_predicted_is_what_the_analysis_finds():
     """A small version of the validation `power`: 100 studies of one design, so coarse."""
     for _, _, said, found in questions(PLANNED[1], 100, [4]):
         assert abs(found - said) < CLOSE + 3 * np.sqrt(max(said * (1 - said), 0.01) / 100)
+
+
+def test_a_study_with_labels_measures_how_far_judges_and_people_agree():
+    """Good judges of a rate of 5 %: two who call 85 % of changes and people who call 90 %, both 2 % of other edits."""
+    table, _ = World("good", labels=600).table(np.random.default_rng(3))
+    scores = combine(table, RULES.ensemble, RULES.missing)
+    a = measured(scores, answers(scores, RULES), RULES, USUAL, PAPER, ["race_change"])
+    at = QUESTION_IDS.index("race_drift")
+    judged, people = table.values[:2, :, at] == 4, table.values[2:, :, at] == 4
+    rated = table.values[2, :, at] > 0
+    expected = np.corrcoef(judged.any(axis=0)[rated], people.mean(axis=0)[rated])[0, 1]
+    assert a.labelled and a.correlation == pytest.approx(expected, abs=0.02)
+    assert a.rate_of == "rate.race_change" and 0.03 < a.rate.total < 0.12
+    few, _ = World("good", labels=60).table(np.random.default_rng(3))
+    scores = combine(few, RULES.ensemble, RULES.missing)
+    assert measured(scores, answers(scores, RULES), RULES, USUAL, PAPER, []).correlation == CORRELATION
