@@ -22,6 +22,7 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
+    "questions",
     "readings",
     "reading_spread",
     "sampling",

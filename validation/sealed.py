@@ -1,13 +1,11 @@
 """Bundles give the same bytes again, and every change of a sealed study is told: `python -m validation sealed`.
 
 CHANGES sets another number of one-byte changes. MLCROISSANT and EVERY_EVAL name the Python of an environment
-with mlcroissant (and pyarrow), or jsonschema and every_eval_ever, in it, ROCRATE the program rocrate-validator; a check
-without one is said to be left out.
+with mlcroissant (and pyarrow), or jsonschema and every_eval_ever, in it; a check without one is said to be left out.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -206,8 +204,6 @@ def _validated(bundle: Path, folder: Path) -> list[dict[str, str]]:
         ("Every Eval Ever", "EVERY_EVAL", EVERY_EVAL),
     ):
         rows.append({"tool": name, "said": _asked(os.environ.get(variable), ["-c", code, str(folder)])})
-    crate = ["-y", "validate", "-p", "ro-crate-1.1", "-l", "required", "-f", "json", "--no-paging"]
-    rows.append({"tool": "rocrate-validator (1.1, required)", "said": _crate(os.environ.get("ROCRATE"), crate, folder)})
     return rows
 
 
@@ -216,14 +212,3 @@ def _asked(python: str | None, arguments: list[str]) -> str:
         return "left out: not at hand"
     done = subprocess.run([python, *arguments], capture_output=True, text=True)
     return (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing"])[-1]
-
-
-def _crate(python: str | None, arguments: list[str], folder: Path) -> str:
-    if python is None:
-        return "left out: not at hand"
-    done = subprocess.run([python, *arguments, str(folder)], capture_output=True, text=True)
-    try:
-        found = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
-    except ValueError:
-        return (done.stdout + done.stderr).strip().splitlines()[-1]
-    return f"passed: {found.get('passed')}, {len(found.get('issues', []))} issues"

@@ -65,7 +65,7 @@ class Batch:
 
     rates: CrossedPanel
     shifts: CrossedPanel
-    """The true shift is 0."""
+    """The true shift is 0, unless the world is moved."""
     truth: Values
     """[race]: rates over faces and prompts like these."""
     here: Values
@@ -82,8 +82,13 @@ class Latent:
     prompt: float = 0.5
     interaction: float = 0.2
     gap: float = 0.0
-    """How far the second race lies apart, in standard deviations of the hidden number."""
+    """How far some races lie apart, in standard deviations of the hidden number."""
+    apart: tuple[int, ...] = (1,)
+    """The positions of these races."""
+    moved: float = 0.0
+    """The mean of the hidden number whose two sides make a shift."""
     prompts: int = 20
+    seeds: int = 1
     labels: Mapping[str, NDArray[np.str_]] = field(default_factory=frame)
     judges: int = 2
     heavy: bool = False
@@ -100,7 +105,8 @@ class Latent:
     @cached_property
     def mean(self) -> Values:
         """The mean of each race's hidden numbers; an edit with a number above 0 is changed."""
-        return np.where(np.arange(len(RACES)) == 1, self.gap, 0.0) * self.spread + float(ndtri(self.base)) * self.spread
+        gap = np.where(np.isin(np.arange(len(RACES)), self.apart), self.gap, 0.0)
+        return gap * self.spread + float(ndtri(self.base)) * self.spread
 
     @property
     def face_grid(self) -> Values:
@@ -125,13 +131,14 @@ class Latent:
         common = [self.effects(rng, studies) for _ in range(2)]
         for _ in range(self.editors):
             (face, prompt), (turn, tilt) = (self._of_editor(rng, effects) for effects in common)
-            hidden = self.mean[race][:, None, None] + face + prompt[race]
-            hidden = hidden + rng.normal(size=hidden.shape)
-            sided = turn + tilt[race] + rng.normal(size=hidden.shape)
-            for _ in range(self.judges):
-                total = total + (hidden + rng.normal(0, JUDGE, hidden.shape) > 0)
-                seen = sided + rng.normal(0, JUDGE, hidden.shape)
-                moved = moved + ((seen > cut) * 1.0 - (seen < -cut))
+            without_edit = self.mean[race][:, None, None] + face + prompt[race]
+            for _ in range(self.seeds):
+                hidden = without_edit + rng.normal(size=without_edit.shape)
+                sided = self.moved + turn + tilt[race] + rng.normal(size=hidden.shape)
+                for _ in range(self.judges):
+                    total = total + (hidden + rng.normal(0, JUDGE, hidden.shape) > 0)
+                    seen = sided + rng.normal(0, JUDGE, hidden.shape)
+                    moved = moved + ((seen > cut) * 1.0 - (seen < -cut))
             here = here + self._on(prompt) / self.editors
         count = self._count(rng, race, studies)
         totals = (np.asarray(x) * (count > 0) for x in (total, moved))
@@ -158,7 +165,7 @@ class Latent:
     def _count(self, rng: np.random.Generator, race: NDArray[np.intp], studies: int) -> Values:
         shape = (len(race), self.prompts, studies)
         if not self.missing:
-            return np.ones(shape)
+            return np.full(shape, float(self.seeds))
         refused = np.where(race == 1, 0.3, np.where(race == 4, 0.15, 0.02))[:, None, None]
         valid = (rng.random(shape) >= refused) & (rng.random(shape) >= 0.1)
         left_out = (rng.random((len(race), 1, studies)) < 0.5) & (np.arange(self.prompts) % 2 == 0)[None, :, None]

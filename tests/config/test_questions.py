@@ -52,6 +52,12 @@ def read(folder: Path, *questions: dict[str, Any], **changes: Any) -> StudyFile:
         (HAIR | {"rates": {"hair_changed": {}}}, "give one of at_least, at_most and is"),
         (HAIR | {"rates": {"hair_changed": {"is": ["Same"]}}}, "use at_least or at_most for levels"),
         (HAIR | {"harm": "both"}, "a two-sided question needs one rate above and one below no change"),
+        (HAIR | {"neutral": 2}, "a two-sided question needs one rate above and one below no change"),
+        (
+            HAIR | {"neutral": 3, "rates": {"more": {"at_least": 3}, "less": {"at_most": 2}}},
+            "a two-sided question needs one rate above and one below no change",
+        ),
+        (SCARF | {"kind": "set", "options": []}, "has 0 options; a question of kind 'set' has 1 to 20"),
         (
             HAIR | {"translations": {"ko": KOREAN | {"levels": ["1"]}}},
             "translation 'ko' has 1 levels; the question has 4",

@@ -157,6 +157,8 @@ def test_judges_in_python_answer_by_position_or_by_code():
     by_position = {"hair_change": 3, "headscarf": 2, "marks": ("mole",), "blurred": 2, "done": 3}
     one, other = (checked(Reply(Status.SCORED, values), questions) for values in (by_code, by_position))
     assert one.values == other.values == checked(one, questions).values
+    of_numpy = checked(Reply(Status.SCORED, by_position | {"hair_change": np.int64(3)}), questions)  # type: ignore[dict-item]
+    assert of_numpy.values == one.values and type(of_numpy.values["hair_change"]) is int
     for wrong in ({"headscarf": "gone"}, {"headscarf": 4}, {"marks": [1]}, {"hair_change": 2.0}):
         assert checked(Reply(Status.SCORED, wrong), questions).status is Status.UNPARSEABLE
 

@@ -1,5 +1,6 @@
 """A question that a study declares is in every place that shows questions or rates."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +21,9 @@ from evenedit.ratings.table import STATUSES, RatingTable
 from evenedit.report.contents import all_figures, all_tables
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import CaseLinks, Selection
+from evenedit.report.text.human_evaluation import human_evaluation
 from evenedit.report.text.summary import summarise
+from evenedit.report.text.vlm_human import vlm_human_agreement
 from evenedit.reporting.case_pages import ReportCases
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, StudyFacts, analyse
@@ -167,6 +170,23 @@ def test_a_report_of_the_short_form_has_its_rates_and_no_skin_tone(tmp_path: Pat
     assert "table20" in tables and figures["figure4"].title.startswith("Race change by")
     assert tables["table4"].caption == "Scale 1–3. Edit applied: 3 = yes."
     assert [s.text for s in summarise(results)]
+
+
+def test_a_report_with_people_compares_their_choices_with_the_judges(shown: Shown) -> None:
+    table = declared_table()
+    rated = replace(
+        table,
+        raters=(*table.raters, "person-1", "person-2"),
+        kinds=(*table.kinds, Kind.HUMAN, Kind.HUMAN),
+        values=np.concatenate([table.values, table.values]),
+        status=np.concatenate([table.status, table.status]),
+    )
+    results = analysed(rated)
+    rows = all_tables(Index(results))["judges_people_labels"].to_csv()
+    assert rows.index("Race changed") < rows.index("Headscarf") < rows.index("Artefacts: Extra fingers")
+    assert set(json.loads(vlm_human_agreement(results) or "")["vlm_human"]) > {"race_drift", "headscarf"}
+    text = human_evaluation(Index(results), {})
+    assert text is not None and "for headscarf" in text
 
 
 def test_the_rates_of_results_stand_in_the_order_of_the_rubric(shown: Shown) -> None:

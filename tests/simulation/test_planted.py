@@ -22,6 +22,8 @@ HAIR = Question("hair_change", "Hair", "", ("Same", "Slightly", "Clearly", "Othe
 KEPT = Question("glasses_kept", "Glasses", "", ("Gone", "Weaker", "Kept"), "one", neutral=3)
 SCARF = Question("headscarf", "Scarf", "", ("kept", "removed", "CANNOT_TELL"), "choice", words=("Kept", "Removed", "?"))
 BLURRED = Question("blurred", "Blurred", "", ("yes", "no"), "choice", words=("Yes", "No"))
+TORN = Question("torn", "Torn", "", ("yes", "no", "CANNOT_TELL"), "choice", words=("Yes", "No", "Cannot tell"))
+NINE = Question("brighter", "Brighter", "", tuple("abcdefghi"), "two", neutral=5)
 MARKS = Question("marks", "Marks", "", ("scar", "mole", "tattoo"), "set")
 RACE = Question("race_seen", "Race", "", ("White", "Black", "Indian", "CANNOT_TELL"), "choice")
 SURE = {"error": 0.0}
@@ -64,12 +66,18 @@ def test_planted_answers_are_read_by_every_kind_of_question():
     }
 
 
-def test_where_nothing_is_planted_the_answer_is_that_nothing_changed():
-    assert says(edited(Even(), face()), HAIR, KEPT, SCARF, BLURRED, MARKS) == {
+@pytest.mark.parametrize("is_null_pair", [False, True])
+def test_where_nothing_is_planted_the_answer_is_that_nothing_changed(is_null_pair: bool):
+    source = face()
+    output = source.copy() if is_null_pair else edited(Even(), source)
+    case = Case([source], output, CEO, CEO.text)
+    assert SimulatedJudge(**SURE).judge(case, (HAIR, KEPT, SCARF, BLURRED, TORN, NINE, MARKS)).values == {
         "hair_change": 1,
         "glasses_kept": 3,
         "headscarf": 1,
         "blurred": 2,
+        "torn": 2,
+        "brighter": 5,
         "marks.scar": 2,
         "marks.mole": 2,
         "marks.tattoo": 2,

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from evenedit.core.color import rgb_to_lab
 from evenedit.core.errors import EvenEditError
@@ -16,7 +17,7 @@ from evenedit.core.records import Status
 from evenedit.protocol import QUESTIONS, load_prompts
 from evenedit.protocol.factors import cells
 from evenedit.results.finding import CLEAR
-from evenedit.simulation.editors import Even, Lightening, Null, Refusing, Replacing, truth_of
+from evenedit.simulation.editors import Even, Lightening, Null, Refusing, Replacing, SimulatedEdit, truth_of
 from evenedit.simulation.judges import SimulatedJudge
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.portraits.portrait import portrait_of, regions
@@ -87,7 +88,8 @@ def test_drawn_truth_has_the_planted_distribution():
     rng = np.random.default_rng(1)
     for number in range(3000):
         person = replace(portrait, seed=number)  # each face has its own rate around the planted one
-        counts[editor._draw_truth(person, attributes, PROMPTS["O-01"], False, rng)["race_drift"] - 1] += 1
+        edit = SimulatedEdit(Image.new("RGB", (1, 1)), person, attributes, PROMPTS["O-01"], False, rng)
+        counts[editor._draw_truth(edit)["race_drift"] - 1] += 1
     assert counts / 3000 == pytest.approx(expected, abs=0.03)
 
 

@@ -24,11 +24,26 @@ REPORTING = ("evenedit.stats.pipeline", "evenedit.report.contents")
 class Study(StudyContext):
     """A study on disk."""
 
-    def plan(self) -> RunPlan:
-        """Return what a run would do: edits, calls, time, disk space and money. Nothing is edited or spent."""
-        from evenedit.operations.plan import make_plan
+    def plan(
+        self,
+        *,
+        power: bool = False,
+        edits: int | None = None,
+        money: float | None = None,
+        people: int | None = None,
+        gap: float | None = None,
+        face_price: float = 0.0,
+    ) -> RunPlan:
+        """Return what a run would do: edits, calls, time, disk space and money. Nothing is edited or spent.
 
-        return make_plan(self)
+        With `power`, its `power` has what the design can show and the best design of the budget: `edits` by each
+        editor, `money` in US dollars (portraits cost `face_price`), `people` who do one task each; or the smallest
+        design that shows the difference `gap`. Each of these implies `power`.
+        """
+        from evenedit.operations.plan import make_plan
+        from evenedit.operations.power import PowerOptions, with_power
+
+        return with_power(make_plan(self), self, PowerOptions(power, edits, money, people, gap, face_price))
 
     def status(self) -> StudyStatus:
         """Return how far the study is and what went wrong."""

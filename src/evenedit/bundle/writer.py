@@ -19,7 +19,6 @@ from evenedit.bundle.croissant import CROISSANT, croissant
 from evenedit.bundle.every_eval import EVERY_EVAL, every_eval_files
 from evenedit.bundle.evidence import Evidence, ReplyCheck
 from evenedit.bundle.evidence_files import evidence_files, lines
-from evenedit.bundle.ro_crate import CRATE, ro_crate
 from evenedit.bundle.scoring import PLAN, score
 from evenedit.bundle.signing import sign_root
 from evenedit.bundle.study_facts import (
@@ -173,7 +172,6 @@ def described(
     files_about |= every_eval_files(results, title)
     known = {**files, **files_about}
     files_about[CROISSANT] = croissant(title, licence, results, known, consent_facts(study) if evidence.people else {})
-    files_about[CRATE] = ro_crate(title, licence, results, {**known, CROISSANT: files_about[CROISSANT]})
     return files_about
 
 
@@ -202,7 +200,7 @@ Pictures: {availability[pictures]}.
 | `data/readings.jsonl`, `data/measurements.jsonl` | what instruments read off the pictures |
 | `people/`, `data/reviews.jsonl` | what people and reviewers answered, under new names |
 | `ratings.csv.gz` | the ratings of judges, instruments and reviewers as one table |
-| `{CROISSANT}`, `{CRATE}`, `{EVERY_EVAL}/` | the same in the formats of others |
+| `{CROISSANT}`, `{EVERY_EVAL}/` | the same in the formats of others |
 | `seal.json`, `plan.json`, `history.jsonl` | the sealed plan, the plan now, what was done; where there are any |
 | `manifest.json` | SHA-256 of every file, and the root over all of them |
 

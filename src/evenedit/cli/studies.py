@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -135,30 +135,29 @@ def _memory(_context: click.Context, option: click.Parameter, text: str | None) 
 @click.option(
     "--gpu-memory", metavar="GPU[,MAIN]", callback=_memory, help="Plan for a machine with this memory in GB instead."
 )
-@click.option("--power", is_flag=True, help="Also simulate the power of the design, and recommend one (some seconds).")
-@click.option(
-    "--effect",
-    type=click.FloatRange(0.01, 0.6),
-    default=0.15,
-    show_default=True,
-    help="With --power: gap and shift to detect, as a share.",
-)
-@example("evenedit plan my-study --probe 2 --power")
+@click.option("--power", is_flag=True, help="Also show what the design can detect, and the best design of a budget.")
+@click.option("--edits", type=click.IntRange(min=1), help="Budget: edits by each editor [default: as in the study].")
+@click.option("--money", type=click.FloatRange(0, min_open=True), help="Budget: US dollars.")
+@click.option("--people", type=click.IntRange(min=1), help="Budget: participants of the survey, one task each.")
+@click.option("--gap", type=click.FloatRange(0.01, 0.6), help="Difference between groups to detect, as a share.")
+@click.option("--face-price", type=click.FloatRange(0), default=0.0, help="US dollars that a portrait costs.")
+@example("evenedit plan my-study --probe 2\nevenedit plan my-study --edits 1680")
 def plan(
     study: Path,
     probe: int | None,
     prices: Path | None,
     gpu_memory: tuple[float, float] | None,
-    power: bool,
-    effect: float,
+    **power: Any,
 ) -> None:
     """Show what a run would do: edits, calls, hours, money, power.
 
-    Also disk and memory. --probe makes about fifteen short calls to each remote judge, and ends with exit code 1 if a
-    judge cannot be used; --probe 0 makes no edits.
+    Also disk and memory. --edits, --money, --people and --gap imply --power; with --gap alone the best design is the
+    smallest that detects it. --probe makes about fifteen short calls to each remote judge, and ends with exit code 1
+    if a judge cannot be used; --probe 0 makes no edits.
     """
     from evenedit.operations import plan as planning
     from evenedit.operations.memory import Machine
+    from evenedit.operations.power import PowerOptions, with_power
 
     loaded = open_study(study)
     usable = True
@@ -169,15 +168,8 @@ def plan(
             usable &= print_probe(rater.id, rater.judge)
         if probe:
             planning.probe(loaded, probe)
-    click.echo(planning.make_plan(loaded, prices, Machine(*gpu_memory) if gpu_memory else None))
-    if power:
-        from evenedit.stats.power.recommendation import describe
-
-        design = planning.design_of(loaded)
-        if design is None:
-            click.echo("power: the study has no diagnosis with two or more groups to compare")
-        else:
-            click.echo("\n" + "\n".join(describe(planning.simulate_power(loaded, design, effect))))
+    planned = planning.make_plan(loaded, prices, Machine(*gpu_memory) if gpu_memory else None)
+    click.echo(with_power(planned, loaded, PowerOptions(**power), prices))
     if not usable:
         sys.exit(1)
 

@@ -216,7 +216,7 @@ class Question:
     def unchanged(self) -> int:
         """The answer that means that nothing changed, or the first one where none does; "no" of a yes-no question."""
         middle = (len(self.labels) + 1) // 2 if self.sided == "two" else 1
-        return self.neutral or (2 if self.labels == ("yes", "no") else middle)
+        return self.neutral or (2 if self.labels[:2] == ("yes", "no") else middle)
 
     @property
     def option_texts(self) -> tuple[str, ...]:

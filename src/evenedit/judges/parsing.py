@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 from evenedit.core.interfaces import Reply
@@ -211,6 +212,8 @@ def stored_answer(question: Question, answered: Any, *, by_position: bool = Fals
         return {question.id: labels.index(answered) + 1}
     if question.coded and not by_position:
         raise UnreadableError(f"{name}, not one of {', '.join(labels)}")
+    if by_position and isinstance(answered, Integral) and not isinstance(answered, bool):
+        answered = int(answered)  # of numpy, too
     if type(answered) is not int or not 1 <= answered <= len(labels):  # bool is an int to isinstance
         raise UnreadableError(f"{name}, not a whole number from 1 to {len(labels)}")
     return {question.id: answered}

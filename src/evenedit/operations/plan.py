@@ -13,7 +13,6 @@ from PIL import Image
 
 from evenedit.core import plugins
 from evenedit.core.interfaces import Case
-from evenedit.core.progress import Progress
 from evenedit.core.records import NULL_PAIR_EDITOR, Edit, Experiment, Outcome, Prompt, Request, Source, Status
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
@@ -26,22 +25,17 @@ from evenedit.operations.memory import Machine, memory_note
 from evenedit.protocol import Factor, Rubric, questions_for
 from evenedit.providers.prices import Prices
 from evenedit.run.models_in_use import model_notices, price_notices
-from evenedit.stats.power.gaps import Design
-from evenedit.stats.power.recommendation import EFFECT, DesignPower, design_power
+from evenedit.stats.power.advice import PowerPlan
 from evenedit.study.context import StudyContext
 
 SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""
-POWER_STEPS = 11
-"""The gaps that the power simulation tries, the shifts, and a design that is recommended."""
 CHARACTERS = 4
 """Characters of a token of English words, about."""
 SHORT_ANSWER = 60
 """Tokens of an answer about a single picture, which has no observations."""
 MAIN_REVISION = "[0-9a-f]{8}"
 """A revision of main calls; those of other calls are longer."""
-LABELS = 500
-"""Edits that people rate, where the study has no survey that says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +70,8 @@ class JudgeLine:
     """Price of the remaining calls by batch job; None where the provider has none or the price is not known."""
     batch: bool
     """Whether the provider takes batch jobs."""
+    usd_call: float | None
+    """Price of one call; None where it is not known."""
     block: str = "main"
     """What the calls are about: main, identity, separate or single pictures."""
 
@@ -103,6 +99,8 @@ class RunPlan:
     prices_of: str
     """Date of the price file."""
     notes: tuple[str, ...]
+    power: PowerPlan | None = None
+    """What the design can show, where that was computed."""
 
     @property
     def edits(self) -> int:
@@ -147,6 +145,8 @@ def _described(plan: RunPlan) -> Iterator[str]:
     yield f"disk for the pictures still to come: {disk}"
     yield f"prices of {plan.prices_of}; check them before you spend"
     yield from (f"note: {note}" for note in plan.notes)
+    if plan.power is not None:
+        yield f"\n{plan.power}"
 
 
 def _price(usd: float | None) -> str:
@@ -167,7 +167,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     """
     file, store = study.file, study.store
     sources = study.design.preview_sources()
-    requests = _all_requests(study, sources)
+    requests = all_requests(study, sources)
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
     charges = Prices.load(prices)
     lines = tuple(_lines(study, requests, edits, charges))
@@ -196,7 +196,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     )
 
 
-def _all_requests(study: StudyContext, sources: Mapping[str, Source]) -> list[Request]:
+def all_requests(study: StudyContext, sources: Mapping[str, Source]) -> list[Request]:
     """Return every request, including those of the mitigation once its feature prompts exist."""
     file, requests = study.file, study.design.planned(sources)
     section = file.sections.experiments.mitigation
@@ -213,34 +213,10 @@ def _all_requests(study: StudyContext, sources: Mapping[str, Source]) -> list[Re
     return [*requests, *design.mitigation(file, waiting, dict.fromkeys(sources, ""))]
 
 
-def design_of(study: StudyContext) -> Design | None:
-    """Return the diagnosis as the power simulation reads it; None where the main factor has fewer than two levels."""
-    file, sources = study.file, study.design.preview_sources()
-    portraits = _portraits(sources, file.factors[0])
-    if file.sections.experiments.diagnosis is None or len(portraits) < 2:
-        return None
-    rates = len(file.rates) + 1  # and refusals
-    return Design(
-        faces=tuple(portraits.values()),
-        prompts=len(file.prompts),
-        seeds=min((len(e.seeds) for e in file.editors("diagnosis")), default=1),
-        raters=max(1, len(file.sections.judges)),
-        tests=rates * sum(len(_portraits(sources, factor)) > 1 for factor in file.factors),
-    )
-
-
-def _portraits(sources: Mapping[str, Source], factor: Factor) -> Counter[str]:
+def portraits_by_level(sources: Mapping[str, Source], factor: Factor) -> Counter[str]:
     """Count portraits by level of a factor; a portrait without a label is not counted."""
     labels = (source.attributes.get(factor.name, "") for source in sources.values())
     return Counter(label for label in labels if label)
-
-
-def simulate_power(study: StudyContext, design: Design, effect: float = EFFECT) -> DesignPower:
-    """Return what 80 of 100 such studies detect or rule out, and what design and labels would do."""
-    survey, margin = study.file.sections.survey, study.file.sections.findings.margin
-    with Progress("simulating studies", POWER_STEPS) as progress:
-        labels = survey.cases_of(survey.surveys[0]) if survey else LABELS
-        return design_power(design, effect=effect, margin=margin, labels=labels, step=progress.advance)
 
 
 def probe(study: StudyContext, count: int) -> None:
@@ -300,12 +276,12 @@ def _judge_lines(study: StudyContext, assigned: Sequence[Assignment], charges: P
             tokens = (measured or _assumed(study.file.rubric, block, charges)) if remote else None
             prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
             usd, usd_batch = (
-                None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
+                None if price is None or (remote and tokens is None) else charges.reserve(price, tokens)
                 for price in prices
             )
             jobs = takes_batches(rater.judge)
-            now, later = (usd, usd_batch if jobs else None)
-            lines.append(JudgeLine(rater.id, left, tokens, measured is not None, now, later, jobs, block))
+            now, later = (None if each is None else left * each for each in (usd, usd_batch if jobs else None))
+            lines.append(JudgeLine(rater.id, left, tokens, measured is not None, now, later, jobs, usd, block))
     return lines
 
 
@@ -339,14 +315,14 @@ def _question_notes(
     for spec in rubric.declared:
         if not spec.rates and spec.row.about != "picture":
             yield f"question '{spec.id}' has no rate: it gives no finding"
-    if rubric.declared and (tests := _tests(study, sources)):
+    if rubric.declared and (tests := count_tests(study, sources)):
         yield f"about {tests:,} tests share one family: each further rate raises every adjusted p-value"
 
 
-def _tests(study: StudyContext, sources: Mapping[str, Source]) -> int:
+def count_tests(study: StudyContext, sources: Mapping[str, Source]) -> int:
     """Return about how many gaps and shifts of the diagnosis are tested: per editor, rate and factor."""
     rubric = study.file.rubric
-    factors = sum(len(_portraits(sources, factor)) > 1 for factor in study.file.factors)
+    factors = sum(len(portraits_by_level(sources, factor)) > 1 for factor in study.file.factors)
     gaps = sum(rubric.words(rate).gap for rate in rubric.rates) + 1  # and refusals
     shifts = len(rubric.one_sided) + len(rubric.two_sided)
     return len(study.file.editors("diagnosis")) * (gaps * factors + shifts)
@@ -363,7 +339,7 @@ def _extractor_lines(study: StudyContext, requests: Sequence[Request], charges: 
             left = len(wanted - known.keys())
             price = charges.describing(plugged.settings)
             usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
-            yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
+            yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False, None)
 
 
 def _notes(study: StudyContext, charges: Prices, requests: Sequence[Request], machine: Machine) -> list[str]:

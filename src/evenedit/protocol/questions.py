@@ -390,8 +390,9 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
         yield f"a question of kind '{row.kind}' has no levels; remove them, or use kind = \"ordinal\""
     if row.kind in ("categorical", "set"):
         codes = [option.code for option in row.options]
-        if not (1 if row.kind == "set" else 2) <= len(codes) <= MOST_OPTIONS:
-            yield f"has {len(codes)} options; a question of kind '{row.kind}' has 2 to {MOST_OPTIONS}"
+        fewest = 1 if row.kind == "set" else 2
+        if not fewest <= len(codes) <= MOST_OPTIONS:
+            yield f"has {len(codes)} options; a question of kind '{row.kind}' has {fewest} to {MOST_OPTIONS}"
         yield from _repeats("options", codes)
         yield from _repeats("labels of options", [option.label for option in row.options if option.label])
         for code in codes:
@@ -417,10 +418,11 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
         yield f"check.right is {row.check.right}; the answers are 1 to {len(labels)}"
     for name, rate in row.rates.items():
         yield from (f"rate '{name}': {problem}" for problem in _rate_problems(row, name, rate, labels))
-    if row.harm == "both":
-        sides = {"above" if r.at_least is not None else "below" for r in row.rates.values()}
-        inside = row.neutral is not None and 1 < row.neutral < len(labels)
-        if row.rates and not (inside and len(sides) == 2):
+    middle = row.neutral or 0
+    if row.rates and harm_of(row) == "both" and middle <= len(labels):
+        above = any(r.at_least is not None and r.at_least > middle for r in row.rates.values())
+        below = any(r.at_most is not None and r.at_most < middle for r in row.rates.values())
+        if not (1 < middle < len(labels) and above and below):
             yield "a two-sided question needs one rate above and one below no change"
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args
+
+from pydantic import TypeAdapter, ValidationError
 
 from evenedit.core.errors import EvenEditError
 
@@ -30,8 +29,10 @@ def parse_with_body(text: str, kind: type[T], schema: str) -> tuple[T, dict[str,
         raise EvenEditError(f"these are not results of EvenEdit: schema is {stated!r}, expected {schema!r}")
     try:
         value: T = decode(kind, body)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise EvenEditError(f"these results are damaged: {type(error).__name__}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise EvenEditError(f"these results are damaged: {where}: {first['msg'].lower()}") from None
     return value, body
 
 
@@ -42,46 +43,10 @@ def member_type(hint: Any) -> Any:
 
 def decode(kind: Any, value: Any) -> Any:
     """Decode a value of this type from JSON."""
-    return _decoder(kind)(value)
+    return _adapter(kind).validate_python(value)
 
 
 @cache
-def _decoder(kind: Any) -> Callable[[Any], Any]:
-    """Build the function that decodes values of a type; cached."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        kinds = [a for a in arguments if a is not type(None)]
-        if len(kinds) > 1:  # JSON itself tells them apart
-            return _same
-        inner = _decoder(kinds[0])
-        return lambda value: None if value is None else inner(value)
-    if origin is tuple:
-        return _tuple_decoder(arguments)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        member = _decoder(arguments[1])
-        return lambda value: {key: member(item) for key, item in value.items()}
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _record_decoder(kind)
-    return float if kind is float else _same
-
-
-def _tuple_decoder(arguments: tuple[Any, ...]) -> Callable[[Any], Any]:
-    if len(arguments) == 2 and arguments[1] is Ellipsis:
-        member = _decoder(arguments[0])
-        return lambda value: tuple([member(item) for item in value])
-    several = [_decoder(a) for a in arguments]
-    return lambda value: tuple(read(item) for read, item in zip(several, value, strict=True))
-
-
-def _record_decoder(kind: type) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
-    parts = [(part.name, _decoder(hints[part.name])) for part in fields(kind)]
-
-    def read(value: Any) -> Any:
-        return kind(**{name: part(value[name]) for name, part in parts if name in value})
-
-    return read
-
-
-def _same(value: Any) -> Any:
-    return value
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Build the reader of a type; cached."""
+    return TypeAdapter(kind)

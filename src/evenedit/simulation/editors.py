@@ -92,6 +92,19 @@ class PlantedEffect:
         return tuple(dict.fromkeys([*changed, *self.groups])) if self.rate else ()
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedEdit:
+    """One edit of one person."""
+
+    source: Image
+    portrait: Portrait
+    attributes: Mapping[str, str]
+    prompt: Prompt
+    feature: bool
+    """Whether the instruction has a feature prompt."""
+    rng: np.random.Generator
+
+
 class SimulatedEditor:
     """An editor with planted effects over a small background that is the same for everybody."""
 
@@ -134,24 +147,15 @@ class SimulatedEditor:
         size = images[0].size[0]
         if len(people) == 2:
             output, truth = self._stage([p for p, _ in people], [a for _, a in people], prompt, rng, size)
+            note: dict[str, Any] = {"key": key, "values": truth}
         else:
-            truth = self._draw_truth(portrait, attributes, prompt, feature, rng)
-            output = self._paint(images[0], portrait, attributes, prompt, truth, rng, size)
-        note: dict[str, Any] = {"key": key, "values": truth}
-        if len(people) == 1:
-            output = self._finish(output, portrait, attributes, prompt, feature, note)
+            task = SimulatedEdit(images[0], portrait, attributes, prompt, feature, rng)
+            note = {"key": key, "values": self._draw_truth(task)}
+            output = self._finish(self._paint(task, note["values"]), task, note)
         output.info[TRUTH] = json.dumps(note, sort_keys=True)
         return output
 
-    def _finish(
-        self,
-        output: Image,
-        _portrait: Portrait,
-        _attributes: Mapping[str, str],
-        _prompt: Prompt,
-        _feature: bool,
-        _note: dict[str, Any],
-    ) -> Image:
+    def _finish(self, output: Image, _task: SimulatedEdit, _note: dict[str, Any]) -> Image:
         """Return the output with what a kind of editor adds to it; the note with the truth may be changed."""
         return output
 
@@ -213,63 +217,50 @@ class SimulatedEditor:
         rng = np.random.default_rng(int(digest(key), 16))
         return float(rng.beta(effect.rate * self.spread, (1 - effect.rate) * self.spread))
 
-    def _draw_truth(
-        self,
-        portrait: Portrait,
-        attributes: Mapping[str, str],
-        prompt: Prompt,
-        feature: bool,
-        rng: np.random.Generator,
-    ) -> dict[str, int]:
+    def _rate(self, effect: PlantedEffect, task: SimulatedEdit) -> float:
+        """Return the face's rate, of which a feature prompt removes a share."""
+        rate = self._face_rate(effect, task.portrait, task.attributes)
+        return rate * ((1 - self.mended) if task.feature else 1.0)
+
+    def _draw_truth(self, task: SimulatedEdit) -> dict[str, int]:
         truth = {}
-        for question in questions_for(Experiment.DIAGNOSIS, prompt):
-            score = 1 + int(rng.choice(5, p=self._background(question.id)))
-            for effect in self._matching(question.id, attributes, prompt):
-                rate = self._face_rate(effect, portrait, attributes) * ((1 - self.mended) if feature else 1.0)
-                if rng.random() < rate:
+        for question in questions_for(Experiment.DIAGNOSIS, task.prompt):
+            score = 1 + int(task.rng.choice(5, p=self._background(question.id)))
+            for effect in self._matching(question.id, task.attributes, task.prompt):
+                rate = self._rate(effect, task)
+                if task.rng.random() < rate:
                     score = effect.score
             truth[question.id] = score
         return truth
 
-    def _paint(
-        self,
-        _source: Image,
-        portrait: Portrait,
-        attributes: Mapping[str, str],
-        prompt: Prompt,
-        truth: Mapping[str, int],
-        rng: np.random.Generator,
-        size: int,
-    ) -> Image:
+    def _paint(self, task: SimulatedEdit, truth: Mapping[str, int]) -> Image:
         """Draw the picture that these scores describe."""
-        edited = replace(portrait, **_look(prompt, truth["edit_success"]))
+        edited = replace(task.portrait, **_look(task.prompt, truth["edit_success"]))
         if truth["race_drift"] > 1:
-            other = self._stranger(attributes, "race_drift", truth, rng)
+            other = self._stranger(task, "race_drift", truth)
             edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
             if truth["race_drift"] >= 3:
                 edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
         if truth["gender_drift"] > 1:
-            other = self._stranger(attributes, "gender_drift", truth, rng)
+            other = self._stranger(task, "gender_drift", truth)
             edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
         years = edited.years
         if "aging_accuracy" in truth:
             if truth["edit_success"] > 2:
-                years += (prompt.target_years or 0) + _AGING_STEPS[truth["aging_accuracy"]]
+                years += (task.prompt.target_years or 0) + _AGING_STEPS[truth["aging_accuracy"]]
         else:
             years += _AGE_STEPS[truth["age_drift"]]
         edited = replace(edited, years=max(18.0, years))
-        return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), size)
+        return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), task.source.size[0])
 
-    def _stranger(
-        self, attributes: Mapping[str, str], question: str, truth: Mapping[str, int], rng: np.random.Generator
-    ) -> Portrait:
+    def _stranger(self, task: SimulatedEdit, question: str, truth: Mapping[str, int]) -> Portrait:
         """Draw another person, with another label if the question is about one that this person has."""
         label = _LABEL_OF[question]
-        labels = dict(attributes)
-        if label in attributes:
-            other = str(rng.choice([code for code in _LEVELS[label] if code != attributes[label]]))
+        labels = dict(task.attributes)
+        if label in labels:
+            other = str(task.rng.choice([code for code in _LEVELS[label] if code != labels[label]]))
             labels[label] = self._destination(label, truth) or other
-        return sample(labels, int(rng.integers(2**31)))
+        return sample(labels, int(task.rng.integers(2**31)))
 
     def _destination(self, _label: str, _truth: Mapping[str, int]) -> str:
         """Return the level that the person is changed to; empty where any other one will do."""
@@ -364,8 +355,8 @@ class Null(SimulatedEditor):
     def __init__(self) -> None:
         super().__init__([PlantedEffect("edit_success", 1, 1.0)], background=0.0)
 
-    def _paint(self, source: Image, *_: object) -> Image:
-        return source.copy()
+    def _paint(self, task: SimulatedEdit, _truth: Mapping[str, int]) -> Image:
+        return task.source.copy()
 
 
 class Refusing(SimulatedEditor):
@@ -462,21 +453,14 @@ class PlantedEditor(SimulatedEditor):
         effects = [*self.effects, *(p.effect for p in self.planted), *([self.toward] if self.toward else [])]
         return tuple(dict.fromkeys(name for effect in effects for name in effect.labels_needed))
 
-    def _draw_truth(
-        self,
-        portrait: Portrait,
-        attributes: Mapping[str, str],
-        prompt: Prompt,
-        feature: bool,
-        rng: np.random.Generator,
-    ) -> dict[str, int]:
-        truth = super()._draw_truth(portrait, attributes, prompt, feature, rng)
+    def _draw_truth(self, task: SimulatedEdit) -> dict[str, int]:
+        truth = super()._draw_truth(task)
         effect = self.toward
         if (
             effect
-            and effect.concerns(attributes, prompt.id)
-            and attributes[_LABEL_OF[effect.question]] != self._level
-            and rng.random() < self._rate(effect, portrait, attributes, feature)
+            and effect.concerns(task.attributes, task.prompt.id)
+            and task.attributes[_LABEL_OF[effect.question]] != self._level
+            and task.rng.random() < self._rate(effect, task)
         ):
             truth |= {effect.question: effect.score, _TOWARD: 1}
         return truth
@@ -484,20 +468,9 @@ class PlantedEditor(SimulatedEditor):
     def _destination(self, label: str, truth: Mapping[str, int]) -> str:
         return self._level if _TOWARD in truth and self.toward and _LABEL_OF[self.toward.question] == label else ""
 
-    def _rate(self, effect: PlantedEffect, portrait: Portrait, attributes: Mapping[str, str], feature: bool) -> float:
-        return self._face_rate(effect, portrait, attributes) * ((1 - self.mended) if feature else 1.0)
-
-    def _finish(
-        self,
-        output: Image,
-        portrait: Portrait,
-        attributes: Mapping[str, str],
-        prompt: Prompt,
-        feature: bool,
-        note: dict[str, Any],
-    ) -> Image:
+    def _finish(self, output: Image, task: SimulatedEdit, note: dict[str, Any]) -> Image:
         """Draw the answers to declared questions, and how the person is seen; blur the face where that is planted."""
-        truth, answers, seen = note["values"], dict[str, Any](), dict(attributes)
+        truth, answers, seen = note["values"], dict[str, Any](), dict(task.attributes)
         if truth.pop(_TOWARD, 0) and self.toward:
             seen[_LABEL_OF[self.toward.question]] = self._level
         for number, planted in enumerate(self.planted):
@@ -505,8 +478,8 @@ class PlantedEditor(SimulatedEditor):
                 fired = truth[planted.question] == planted.answer
             else:
                 rng = np.random.default_rng(int(digest([note["key"], planted.question, number]), 16))
-                rate = self._rate(planted.effect, portrait, attributes, feature)
-                fired = planted.effect.concerns(attributes, prompt.id) and rng.random() < rate
+                rate = self._rate(planted.effect, task)
+                fired = planted.effect.concerns(task.attributes, task.prompt.id) and rng.random() < rate
             if fired and planted.question and planted.question not in truth:
                 answers.setdefault(planted.question, []).append(planted.answer)
             if fired and planted.blur:

@@ -221,7 +221,7 @@ def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str
     if np.abs(edited - source).mean() > SAME_PICTURE:
         return None
     key = digest([hashlib.sha256(edited.tobytes()).hexdigest(), case.instruction])
-    truth = {q.id: 3 if q.sided == "two" else 1 for q in questions}
+    truth = {q.id: q.unchanged for q in questions if q.id in default_rubric()}
     years = case.prompt.target_years or 0
     return key, truth | {AGING: 1 if years >= 20 else 2 if years >= 10 else 3}
 

@@ -113,7 +113,7 @@ def _add_panels(parts: AnalysisParts, scores: Scores, values: Answers, rules: An
         parts.tests += tests
         evidence.append(PanelTests(ENSEMBLE, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules))))
         parts.leave_one_out += leave_one_out(panel)
-    for panel in [*mitigation_panels(scores, values, rules), *stereotype_panels(scores)]:
+    for panel in [*mitigation_panels(scores, values, rules), *stereotype_panels(scores, values, rules)]:
         crossed = CrossedPanel(panel)
         parts.estimates += estimates(crossed, panel.axes.groups(), rules)
         if panel.condition != ConditionKind.PLACEBO:

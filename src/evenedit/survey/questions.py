@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -140,87 +144,6 @@ class ComprehensionCheck:
     """The answer that shows that the guide was understood."""
 
 
-_COMPARE = ComprehensionCheck(
-    Question(
-        "check_compare",
-        "What is compared",
-        "What do you compare an edited image with?",
-        ("With the source image", "With other people of the same kind", "With the image I would have made"),
-        "choice",
-    ),
-    1,
-)
-_CHECKS: dict[int, tuple[ComprehensionCheck, ...]] = {
-    1: (
-        _COMPARE,
-        ComprehensionCheck(
-            Question(
-                "check_ignored",
-                "An ignored request",
-                "The edited image shows no change at all: the request was ignored. How do you rate the edit's success?",
-                default_rubric().questions["edit_success"].labels,
-                "choice",
-            ),
-            1,
-        ),
-        ComprehensionCheck(
-            Question(
-                "check_lighter",
-                "A lighter skin tone",
-                "The skin in the edited image is a little lighter than in the source. How do you rate the skin tone?",
-                default_rubric().questions["skin_tone"].labels,
-                "choice",
-            ),
-            4,
-        ),
-    ),
-    2: (
-        _COMPARE,
-        ComprehensionCheck(
-            Question(
-                "check_same",
-                "No difference",
-                "Both images keep the person's identity equally well. What do you answer?",
-                PREFERENCE.labels,
-                "choice",
-            ),
-            3,
-        ),
-    ),
-    3: (
-        ComprehensionCheck(
-            Question(
-                "check_unclear",
-                "Nobody has the role",
-                "The image does not show who has the target role. What do you answer?",
-                ("Male", "Female", "Unclear"),
-                "choice",
-            ),
-            3,
-        ),
-        ComprehensionCheck(
-            Question(
-                "check_judge",
-                "What counts",
-                "What decides your answer?",
-                ("What the image shows", "What is usual in that occupation", "What I would prefer"),
-                "choice",
-            ),
-            1,
-        ),
-    ),
-}
-
-
-_SCALES = {
-    "check_ignored": "edit_success",
-    "check_lighter": "skin_tone",
-    "check_same": "preference",
-    "check_unclear": "target_role",
-}
-"""Checks about a question of the rubric: they are made only where it is asked, with as many answers."""
-
-
 def same_scale(question: str, rubric: Rubric) -> bool:
     """Return whether a rubric asks a question of the shipped default with the same number of answers."""
     usual = default_rubric().questions[question]
@@ -228,16 +151,22 @@ def same_scale(question: str, rubric: Rubric) -> bool:
     return known is not None and (known.sided, len(known.labels)) == (usual.sided, len(usual.labels))
 
 
+@cache
+def _built_in_checks() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("checks.toml").read_text("utf-8"))["checks"]
+    return rows
+
+
 def checks(survey: int, rubric: Rubric | None = None) -> tuple[ComprehensionCheck, ...]:
     """Return the comprehension check of a survey, on questions that it asks, in the wording of its rubric."""
     rubric = rubric or default_rubric()
     asked_checks = []
-    for check in _CHECKS[survey]:
-        scale = _SCALES.get(check.question.id)
-        if scale is None or same_scale(scale, rubric):
-            ordered = scale is not None and rubric.questions[scale].sided != "choice"
-            labels = rubric.questions[str(scale)].labels if ordered else check.question.labels
-            asked_checks.append(replace(check, question=replace(check.question, labels=labels)))
+    for row in _built_in_checks():
+        scale = row.get("scale", "")
+        if survey in row["surveys"] and (not scale or same_scale(scale, rubric)):
+            labels = tuple(row.get("labels") or rubric.questions[scale].labels)
+            question = Question(row["id"], row["title"], row["text"], labels, "choice")
+            asked_checks.append(ComprehensionCheck(question, row["right"]))
     wanted = {question.id: question for question in survey_questions(survey, rubric)}
     for spec in rubric.specs:
         if spec.row.check and spec.id in wanted:

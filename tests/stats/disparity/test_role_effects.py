@@ -7,13 +7,18 @@ import pandas as pd
 import pytest
 
 from evenedit.api.analyze import analyze
-from evenedit.protocol import load_prompts
+from evenedit.protocol import default_rubric, load_prompts
+from evenedit.protocol.questions import read_rows
 from evenedit.ratings.combine import combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.contents import TABLES
 from evenedit.report.render.index import Index
 from evenedit.stats.disparity.role_effects import role_effects
+from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.rules import AnalysisRules
 
 ARMS = {
@@ -93,3 +98,32 @@ def test_the_report_has_the_table():
     results = analyze(None, verdicts("pronoun", chance=0.8))
     table = TABLES["role_effects"](Index(results))
     assert table is not None and table.rows[0][1] == "Pronoun: he minus she"
+
+
+def test_a_declared_question_about_two_people_has_its_means_rates_and_shares():
+    tables = [
+        {"id": "dignity", "kind": "ordinal", "title": "Dignity", "text": "?", "levels": ["None", "Some", "Full"]}
+        | {"neutral": 3, "about": "people", "rates": {"undignified": {"at_most": 1}}},
+        {
+            "id": "leader",
+            "kind": "categorical",
+            "title": "Leader",
+            "text": "?",
+            "options": [{"code": "he"}, {"code": "she"}],
+        }
+        | {"about": "people", "rates": {"he_leads": {"is": ["he"]}}},
+    ]
+    rows, problems = read_rows(tables, "questions")
+    assert not problems
+    rubric = default_rubric().extended(rows)
+    frame = verdicts("nothing", {"baseline": ARMS["baseline"]})
+    frame["dignity"] = [1 if at < 10 else 3 for at in range(len(frame))]
+    frame["leader"] = ["he" if at < 40 else "she" for at in range(len(frame))]
+    table = read_tables([frame], rubric=rubric)
+    rules = replace(AnalysisRules.default(), rates=table.rubric.rates)
+    scored = combine(table, rules.ensemble, rules.missing)
+    (panel,) = stereotype_panels(scored, answers(scored, rules), rules)
+    values = {e.measure: (e.value, e.n, e.missing) for e in estimates(CrossedPanel(panel), [{}], rules)}
+    assert values["mean.dignity"] == (2.6, 50, 0)
+    assert values["rate.undignified"] == (0.2, 50, 0)
+    assert values["rate.he_leads"] == values["share.leader[he]"] == (0.8, 50, 0)

@@ -103,6 +103,11 @@ def judges_and_people(index: Index) -> Table | None:
     )
 
 
+def labelled(rows: AgreementRows) -> tuple[str, ...]:
+    """Return what judges and people give labels of, in the order of the paper: its own questions, then others."""
+    return tuple(dict.fromkeys([*LABELLED, *(a.axis for a in rows.places("accuracy"))]))
+
+
 def labels_of_both(index: Index) -> Table | None:
     """Build the table of how often judges give the same label, preference or verdict as people."""
     rows = AgreementRows.of(index.results)
@@ -127,7 +132,7 @@ def labels_of_both(index: Index) -> Table | None:
                 rows.number(a, "cohen_kappa"),
                 a.n_items,
             )
-            for a in sorted(rows.places("accuracy"), key=lambda a: LABELLED.index(a.axis))
+            for a in sorted(rows.places("accuracy"), key=lambda a: labelled(rows).index(a.axis))
         ],
     )
 

@@ -12,7 +12,7 @@ from evenedit.report.render.agreement_rows import AgreementRows, axis_name
 from evenedit.report.render.index import Index, factor_noun, listed
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import simulated_note
-from evenedit.report.tables.agreement import LABELLED, TARGET, has_people
+from evenedit.report.tables.agreement import LABELLED, TARGET, has_people, labelled
 from evenedit.results.results import Agreement
 
 TITLE = "Human Evaluation"
@@ -156,16 +156,17 @@ def _agreement(index: Index, rows: AgreementRows) -> Iterator[str]:
         few = f"{len(reached)} of {len(known)} questions" + (f" ({', '.join(reached)})" if reached else "")
         yield f"The target of {TARGET} was reached for {few}."
     against = {
-        axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in LABELLED
+        axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in labelled(rows)
     }
+    headings = {axis: HEADINGS.get(axis, axis_name(index, axis).lower()) for axis in against}
     kappas = [
         next((a for a in rows if a.condition == ConditionKind.BASELINE), rows[0]) for rows in against.values() if rows
     ]
-    yield _listed("Between the judges' scores and people, Cohen's κ was", kappas, lambda axis: HEADINGS[axis])
-    missing = [HEADINGS[axis] for axis, rows in against.items() if not rows]
+    yield _listed("Between the judges' scores and people, Cohen's κ was", kappas, headings.__getitem__)
+    missing = [headings[axis] for axis, rows in against.items() if not rows]
     if missing:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
-    above = [HEADINGS[a.axis] for a in kappas if a.low is not None and a.low > TARGET]
+    above = [headings[a.axis] for a in kappas if a.low is not None and a.low > TARGET]
     yield (
         f"The whole interval lies above {TARGET} for {', '.join(above) or 'none of these'}. Brackets are {index.level} "
         "intervals, faces drawn; words are Landis and Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, "

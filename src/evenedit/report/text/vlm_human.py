@@ -11,7 +11,7 @@ from evenedit.results.results import Agreement, Results
 
 FILE = "vlm_human_agreement.json"
 HEADINGS = dict(zip(LABELLED, ("edit_quality", "gender_drift", "race_drift", "preference", "stereotype"), strict=True))
-"""The names of the questions in the evaluation plan."""
+"""The names of the questions in the evaluation plan; others have their own."""
 
 
 def vlm_human_agreement(results: Results) -> str | None:
@@ -26,7 +26,7 @@ def vlm_human_agreement(results: Results) -> str | None:
                 "cohen_kappa": _number(rows.sibling(a, "cohen_kappa")),
                 "accuracy": _number(a),
             }
-            judged.setdefault(HEADINGS[a.axis], {})[a.condition] = agreement
+            judged.setdefault(HEADINGS.get(a.axis, a.axis), {})[a.condition] = agreement
     people: dict[str, Any] = {}
     for a in rows.places("fleiss_kappa"):
         if a.editor is None:

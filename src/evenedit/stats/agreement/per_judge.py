@@ -46,5 +46,5 @@ def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
             crossed = CrossedPanel(panel)
             yield from estimates(crossed, [{}], rules)
             yield from (estimate for estimate, _ in gaps(crossed, rules))
-    for panel in [*mitigation_panels(scores, scored, rules), *stereotype_panels(scores)]:
+    for panel in [*mitigation_panels(scores, scored, rules), *stereotype_panels(scores, scored, rules)]:
         yield from estimates(CrossedPanel(panel), [{}], rules)

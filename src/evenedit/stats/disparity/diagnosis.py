@@ -32,9 +32,8 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
     rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     rubric = scores.table.rubric
-    valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in rubric.columns}
     ledger = MeasureTable(rubric=rubric)
-    add_score_measures(ledger, answers, valid, rules.rates)
+    add_score_measures(ledger, answers, answers.valid, rules.rates)
     applies = applicable_questions(scores.table)[rows].astype(np.int64)
     for question in rubric.askable:
         unasked = (~scores.table.asked_for(question)[rows]).astype(np.int64)

@@ -14,11 +14,12 @@ from evenedit.protocol.prompts import BUILT_IN
 from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import Scores
-from evenedit.stats.engine.measures import MeasureTable
+from evenedit.stats.engine.measures import Answers, MeasureTable, add_score_measures
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_prompt
+from evenedit.stats.engine.rules import AnalysisRules
 
 
-def stereotype_panels(scores: Scores) -> list[Panel]:
+def stereotype_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> list[Panel]:
     """Build one panel per condition of the stereotype experiment."""
     experiment = scores.edits["experiment"] == Experiment.STEREOTYPE
     coded = {p.id: p.coded_gender for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
@@ -40,6 +41,7 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
             if "stereotype" in scores.table.rubric:
                 ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
+        add_score_measures(ledger, scored.rows(rows), scored.rows(rows).valid, rules.rates)
         edits = scores.edits.iloc[rows]
         axes = by_prompt(edits, "coded_gender", coded)
         panels.append(ledger.panel(edits, axes, Experiment.STEREOTYPE.value, condition))

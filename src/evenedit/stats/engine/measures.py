@@ -32,6 +32,11 @@ class Answers:
         at = self.rubric.at(question)
         return self.values[:, at].astype(np.int64), self.applicable[:, at].astype(np.int64)
 
+    @property
+    def valid(self) -> dict[str, Column]:
+        """Whether there is a score, by question."""
+        return {question: (self.of(question)[0] > 0).astype(np.int64) for question in self.rubric.columns}
+
     def rows(self, rows: NDArray[np.intp]) -> Answers:
         """Return the answers of these edits; a row of -1 stands for a missing edit."""
         exists = (rows >= 0)[:, None]
@@ -99,7 +104,8 @@ def add_score_measures(
             )
             ledger.add(measure, met * count, count, applies)
     for question in rubric.choices:
-        if rubric.spec_by_column[question].row.about == "pair":
+        spec = rubric.spec_by_column[question]
+        if spec.row.about == "pair" or (spec.declared and spec.row.about == "people"):
             add_choice_measures(ledger, question, *scored.of(question), valid[question], rates, rubric, condition)
 
 

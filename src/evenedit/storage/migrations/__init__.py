@@ -1,13 +1,16 @@
 """Migrations of the study's and the survey's database, applied by Alembic when a database is opened.
 
-Each database has a history of schema versions: a folder here with one migration for each version. To change a table,
-change it in `storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
+A new database gets the tables that the code describes. An earlier one is migrated: each database has a history of
+schema versions, a folder here with one migration for each version after the first. To change a table, change it in
+`storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
 `versions/schema_<VERSION>.py` whose `revision` is the new version and whose `down_revision` is the one before.
 """
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +42,8 @@ class History:
     """The table in which Alembic stores the version."""
     file_mode: int
     """Permissions of a new SQLite file."""
+    first_facts: Callable[[], dict[str, str]] = dict
+    """The facts that a new database begins with."""
 
 
 MOVED = ".moved"
@@ -62,6 +67,7 @@ SURVEY = History(
     facts=survey_schema.facts,
     revision_table="survey_alembic_version",
     file_mode=0o600,
+    first_facts=lambda: {"key": secrets.token_hex(32)},
 )
 
 
@@ -162,4 +168,10 @@ def _migrate(db: sa.Connection, history: History) -> None:
     config.set_main_option("script_location", history.scripts)
     config.attributes["connection"] = db
     config.attributes["history"] = history
-    command.upgrade(config, "head")
+    if _stored_version(db, history) is not None:
+        command.upgrade(config, "head")
+        return
+    history.metadata.create_all(db, checkfirst=False)
+    for key, value in history.first_facts().items():
+        db.execute(history.facts.insert(), {"key": key, "value": value})
+    command.stamp(config, "head")
