@@ -108,7 +108,11 @@ def test_a_question_without_an_answer_for_what_is_seen_is_not_unreadable(face):
         ([], {}, "it reads nothing; give it answers, numbers, or both"),
         ("race_drift", {}, "answers is a list of questions"),
         ([], {"warmth": {}}, "number 'warmth' needs a table with a title"),
-        ([], {"warmth": {"title": "Warmth", "units": "K"}}, "keys are note, phrase, question, rate, title"),
+        (
+            [],
+            {"warmth": {"title": "Warmth", "units": "K"}},
+            "keys are above, below, note, phrase, question, rate, title",
+        ),
         ([], {"warmth": {"title": "Warmth", "tolerance": 0}}, "the tolerance is 0; it must be a number above 0"),
         ([], {"race_change": {"title": "x"}}, "'race_change' needs a name of its own"),
         ([{**GLASSES, "id": "race_drift", "kind": "yes-no"}], {}, "the rubric has a question 'race_drift'"),
@@ -123,7 +127,9 @@ def test_what_an_instrument_says_wrongly_of_itself_is_refused(answers, numbers, 
 def test_questions_that_a_study_leaves_out_are_not_answered():
     spec = InstrumentSpec.of(SkinInstrument(), "skin", default_rubric().without(["skin_tone"]))
     assert not spec.answers
-    assert spec.reading_names == ("skin_delta_L", "skin_delta_L_above", "skin_delta_L_below")
+    assert spec.reading_names[:3] == ("skin_delta_L", "skin_delta_L_above", "skin_delta_L_below")
+    rest = ("skin_delta_L_raw", "displayed_lighter", "displayed_darker", "light_shift_L", "brighter", "dimmer")
+    assert spec.reading_names[3:] == rest
 
 
 def test_own_questions_are_handed_out_as_rows():

@@ -335,7 +335,7 @@ def test_simulated_steps_get_their_own_answers():
     colourless = measure(render(before), render(before).convert("L"), identity=False)
     read = read_measurement(instrument, colourless)
     assert read.reply == Reply(Status.UNPARSEABLE, {"skin_tone": None}, reason=NO_COLOUR)
-    assert read.reasons == {"skin_delta_L": NO_COLOUR}
+    assert read.reasons == dict.fromkeys(("skin_delta_L", "skin_delta_L_raw"), NO_COLOUR)
     with pytest.raises(EvenEditError, match="rising order"):
         SkinInstrument(cuts=(3, -3, 1, 2))
 
@@ -348,7 +348,7 @@ def test_the_change_instrument_answers_only_what_pixels_can_tell():
     assert first.reply == Reply(Status.SCORED, {"edit_success": 1})
     assert (second.reply.status, second.reply.values) == (Status.SCORED, {"edit_success": None})
     assert second.reply.reason.startswith("changed")
-    assert [one.numbers["unchanged"] for one in (first, second)] == [1.0, 0.0]
+    assert [one.numbers["unchanged_unstated"] for one in (first, second)] == [1.0, 0.0]
     assert "another_person" not in first.numbers
 
 

@@ -99,8 +99,9 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
         if e["editor"] and set(e["group"]) <= {"prompt"}
     }
     assert results["asks"] == {name: ["skin_tone"] for name in ("A02", "A05", "A10")}
-    assert found["rate.unchanged", "A03"] == 1.0 and found["rate.unchanged", "A01"] == 0.0
-    assert 0 < found["rate.unchanged", "O-10"] < 1, "some fashion models came back as they were"
+    assert found["rate.unchanged_allowed", "A03"] == 1.0 and found["rate.unchanged", "A01"] == 0.0
+    assert ("rate.unchanged", "A03") not in found, "less noise may be nothing to be seen"
+    assert 0 < found["rate.ignored", "O-10"] < 1, "some fashion models came back as they were"
     assert found["rate.measured_skin_lighter", "O-02"] > 0.5 and found["mean.skin_delta_L", "O-02"] > 5
     assert abs(found["mean.skin_delta_L", "A03"]) < 1
     if available():

@@ -34,18 +34,19 @@ def audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str | Instrument] = ("skin", "change"),
+    instruments: Sequence[str | Instrument] | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Measure and rate edits that exist, and return the study: `audit("edits.csv").report()`.
 
     `pairs` is a CSV file or a data frame with a row for each edit: source and edited (paths of pictures), prompt (the
     text, or a known id), and a column for each factor: race, gender and age, or the `factors` named. Further columns
-    are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
-    refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
-    `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
-    `Study.run`; `instruments` measure pixels: kinds of installed ones ("age" needs `evenedit plugins age --setup`
-    once) and objects with an id. The study is written to `out`, by default to a new folder evenedit-audit-N here; an
+    are optional: prompt_id (a label), asks (axes the prompt asks to change), asks_for (kinds of change it asks for),
+    editor and seed where there are several, refused (why there is no picture). Paths are relative to the CSV, or to
+    `sources` and `edited`. Ids are those of `prompts`, a prompt set; of the diagnostic and neutral prompts without one.
+    `judges` are objects by id, as for `Study.run`; `instruments` measure pixels: kinds of installed ones ("age" and
+    "gender" need `evenedit plugins age --setup` once) and objects with an id; all that are installed and set up when
+    left out. The study is written to `out`, by default to a new folder evenedit-audit-N here; an
     audit of the same pairs in that folder is resumed.
     """
     study = begin_audit(
@@ -59,7 +60,7 @@ def audit(
         instruments=instruments,
         out=out,
     )
-    study.run(judges=judges, instruments=_objects(instruments) or None)
+    study.run(judges=judges, instruments=_objects(instruments or ()) or None)
     return study
 
 
@@ -72,13 +73,13 @@ def begin_audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str | Instrument] = ("skin", "change"),
+    instruments: Sequence[str | Instrument] | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Write the study of `audit` without running it."""
     for ident, judge in (validate_objects("judge", judges) or {}).items():
         PythonJudgeAdapter(ident, judge)  # refused now rather than after the study is written
-    checked_instruments(_objects(instruments) or None, default_rubric())
+    checked_instruments(_objects(instruments or ()) or None, default_rubric())
     if isinstance(factors, str):
         raise EvenEditError(f"factors is the text '{factors}'; give a list: factors=['{factors}']")
     where = Path(out) if out is not None else _new_folder()
@@ -90,7 +91,7 @@ def begin_audit(
         edited=None if edited is None else Path(edited),
         prompts=prompts,
         factors=factors,
-        instruments=[one for one in instruments if isinstance(one, str)],
+        instruments=None if instruments is None else [one for one in instruments if isinstance(one, str)],
     )
     return Study.load(where)
 

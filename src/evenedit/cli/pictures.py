@@ -33,9 +33,7 @@ def _example(context: click.Context, _option: click.Parameter, requested: bool) 
 @click.option(
     "--instruments",
     metavar="KINDS",
-    default="skin,change",
-    show_default=True,
-    help="Instruments that measure the edits.",
+    help="Instruments that measure the edits; default: all that are installed and set up.",
 )
 @click.option(
     "--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print an example of the CSV."
@@ -53,20 +51,23 @@ def audit(
     prompts: str | None,
     factors: str | None,
     editor: str,
-    instruments: str,
+    instruments: str | None,
     out: Path,
 ) -> None:
     """Audit existing edits, listed in a table or found by file name.
 
     Columns of the table: source, edited, prompt (a text or a known id), and race, gender and age or the --factors.
-    Optional columns: prompt_id (a label), asks, editor, seed, refused.
+    Optional columns: prompt_id (a label), asks, asks_for, editor, seed, refused.
     """
     from evenedit.api.audit import begin_audit
     from evenedit.core.errors import EvenEditError
-    from evenedit.run.from_images import table_of
+    from evenedit.run.from_images import instruments_at_hand, table_of
 
     names = None if factors is None else _names(factors)
-    kinds = _names(instruments)
+    kinds = None if instruments is None else _names(instruments)
+    for kind, why in instruments_at_hand().items() if kinds is None else ():
+        if why:
+            click.echo(f"not measured: {kind}: {why}", err=True)
     if pairs is None:
         if edited is None or sources is None:
             raise EvenEditError("pass a table with --pairs, or folders with --edited and --sources (and --pattern)")

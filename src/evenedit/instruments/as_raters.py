@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
+from evenedit.instruments import age_model
 from evenedit.instruments.agreement import SURE
 from evenedit.instruments.change import Verdict
 from evenedit.instruments.face import NoFace
@@ -14,9 +15,18 @@ from evenedit.instruments.interface import PairContext, Read
 from evenedit.instruments.measurement import Measurement
 from evenedit.instruments.picture import Picture
 from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
+from evenedit.instruments.request import Answer, request_outcome
 from evenedit.instruments.skin import CUTS, to_axis
+from evenedit.protocol.prompts import fails_unchanged
 
 CANNOT_TELL = "changed: pixels cannot tell whether as asked"
+OTHER = "another kind of request"
+UNCHANGED = ("ignored", "unchanged", "unchanged_allowed", "unchanged_unstated")
+"""The first two are of requests that must show, the others of those that may not, and of those that state no kind."""
+NO_CHANGE = 3
+"""The answer of a two-sided question for no change."""
+VISIBLE = 3.0
+"""L* from which skin as displayed, or the whole picture, counts as lighter or darker."""
 
 
 class MeasurementInstrument:
@@ -36,7 +46,7 @@ class MeasurementInstrument:
 
 
 class SkinInstrument(MeasurementInstrument):
-    """Answers `skin_tone` by the measured change of L*."""
+    """Answers `skin_tone` by the change of L* with a change of light removed; reads skin as displayed and light too."""
 
     id = "skin"
     answers = ("skin_tone",)
@@ -46,14 +56,29 @@ class SkinInstrument(MeasurementInstrument):
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, Any]]:
-        """The change of lightness itself."""
-        return {"skin_delta_L": _answered("skin_tone", "Skin ΔL*", "L*", self.cuts)}
+        """The change with a change of light removed, the change as displayed, and the change of light."""
+        seen: dict[str, Any] = {"unit": "L*", "tolerance": VISIBLE}
+        displayed = {"title": "Skin ΔL* as displayed", "above": "displayed_lighter", "below": "displayed_darker"}
+        light = {"title": "Brightness ΔL* of the picture", "above": "brighter", "below": "dimmer"}
+        return {
+            "skin_delta_L": _answered("skin_tone", "Skin ΔL*, change of light removed", "L*", self.cuts),
+            "skin_delta_L_raw": seen | displayed,
+            "light_shift_L": seen | light,
+        }
 
     def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
-        """Return the change, and 1 (much darker) to 5 (much lighter)."""
-        moved = _number(context.measurement, "skin_delta_L", "skin_uncertainty_L")
-        level = None if moved.value is None else to_axis(float(moved.value), self.cuts)
-        return {"skin_tone": Read(level, reason=moved.reason), "skin_delta_L": moved}
+        """Return the changes, and 1 (much darker) to 5 (much lighter).
+
+        Where the change is an interval, the answer is that of its end nearer to no change if both ends are lighter,
+        or both darker.
+        """
+        numbers = {name: _number(context.measurement, name) for name in self.numbers}
+        moved = numbers["skin_delta_L"]
+        ends = [moved.low, moved.high] if moved.value is None else [float(moved.value)]
+        levels = [to_axis(end, self.cuts) for end in ends if end is not None]
+        nearest = min(levels, key=lambda level: abs(level - NO_CHANGE), default=None)
+        decided = nearest is not None and len({(level > NO_CHANGE) - (level < NO_CHANGE) for level in levels}) == 1
+        return {"skin_tone": Read(nearest if decided else None, reason="" if decided else moved.reason), **numbers}
 
 
 class ChangeInstrument(MeasurementInstrument):
@@ -67,10 +92,10 @@ class ChangeInstrument(MeasurementInstrument):
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, Any]]:
-        """Whether anything is new, how much changed, and whether the face is as far off as another person's."""
+        """Whether the request shows, how much changed, and whether the face is as far off as another person's."""
         another = {"another_person": {"title": "Another face", "rate": True, "note": BIAS}}
         return {
-            "unchanged": {"title": "Unchanged", "rate": True},
+            **{name: {"title": name.replace("_", " ").capitalize(), "rate": True} for name in UNCHANGED},
             "redrawn": {"title": "of these redrawn", "unit": "share"},
             "changed_share": {"title": "Share of the picture changed", "unit": "share"},
             **(another if self.identity else {}),
@@ -80,18 +105,33 @@ class ChangeInstrument(MeasurementInstrument):
         """Return the numbers, and 1 where the output shows what its source shows."""
         measurement = context.measurement
         same = Verdict(measurement.verdict).nothing_new
+        kinds = context.prompt.asks_for
+        must_show = fails_unchanged(context.prompt)
+        request = request_outcome(kinds, measurement).answer
+        ignored = Read(None, reason=str(request)) if request is Answer.CANNOT_TELL else Read(request is Answer.IGNORED)
+        applies = (must_show, must_show, bool(kinds) and not must_show, not kinds)
+        readings = zip(UNCHANGED, applies, (ignored, *[Read(float(same))] * 3), strict=True)
         compared = _number(measurement, "identity_between")
         another = Read(float(measurement.verdict == Verdict.ANOTHER)) if compared.value is not None else compared
         return {
             "edit_success": Read(1) if same else Read(None, reason=CANNOT_TELL, undecided=True),
-            "unchanged": Read(float(same)),
+            **{name: read if one else Read(None, reason=OTHER, undecided=True) for name, one, read in readings},
             "redrawn": Read(float(measurement.verdict == Verdict.REDRAWN)),
             "changed_share": Read(measurement.changed_share),
             "another_person": another,
         }
 
 
-class AgeInstrument(MeasurementInstrument):
+class FaceModelInstrument(MeasurementInstrument):
+    """An instrument that reads faces with the model of age and gender presentation."""
+
+    @property
+    def unready(self) -> str:
+        """Why it can read nothing; empty where its model is set up."""
+        return "" if age_model.ready() else age_model.MISSING
+
+
+class AgeInstrument(FaceModelInstrument):
     """Answers `age_drift` by how much older or younger a model reads the face after the edit than before.
 
     Where a prompt asks for an age it answers `aging_accuracy`, against that age.
@@ -130,7 +170,7 @@ class AgeInstrument(MeasurementInstrument):
         }
 
 
-class GenderInstrument(MeasurementInstrument):
+class GenderInstrument(FaceModelInstrument):
     """Answers `gender_drift` by how far a model's reading of gender presentation moved; only where a study asks."""
 
     id = "gender"
@@ -189,9 +229,9 @@ def _answered(question: str, title: str, unit: str, cuts: Sequence[float]) -> di
 
 
 def _number(measurement: Measurement, name: str, uncertainty: str = "") -> Read:
-    """Return a number of the measurement with its interval, or the reason why it is missing."""
+    """Return a number of the measurement with its interval, and the reason where it is missing."""
     value, spread = getattr(measurement, name), getattr(measurement, uncertainty) if uncertainty else None
-    if value is None:
-        return Read(None, reason=measurement.reasons.get(name, ""))
-    reach = None if spread is None else SURE * spread
-    return Read(value) if reach is None else Read(value, value - reach, value + reach)
+    low, high = (getattr(measurement, f"{name}_{end}", None) for end in ("low", "high"))
+    if value is not None and spread is not None:
+        low, high = value - SURE * spread, value + SURE * spread
+    return Read(value, low, high, "" if value is not None else measurement.reasons.get(name, ""))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import cv2
@@ -15,13 +16,20 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
 from evenedit.instruments.face import Face, find_face
+from evenedit.instruments.measure import examine
 from evenedit.instruments.measurement import MeasuredPair, Measurement
 from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
 
 PANEL = 384
-FOOT = 132
+FOOT = 150
 INK, PAPER, OUTLINE = (32, 32, 36), (255, 255, 255), (0, 230, 118)
+SKIN_READINGS = {
+    "skin_delta_L_raw": "skin as displayed",
+    "light_shift_L": "brightness of the picture",
+    "skin_delta_L": "skin, change of light removed",
+}
+"""The three readings of skin and light, in the order in which they are printed."""
 HOTTEST = 40.0
 """CIELAB difference shown as the hottest colour."""
 
@@ -43,8 +51,8 @@ def draw(evidence: MeasuredPair) -> Image.Image:
     top = PANEL + 36
     if evidence.skin is not None:
         _tones(brush, evidence.skin.before, evidence.skin.corrected, top, font)
-    for row, line in enumerate(_lines(evidence.measurement)):
-        brush.text((PANEL + 16, top + 18 * row), line, fill=INK, font=font)
+    for row, line in enumerate(_lines(evidence.measurement)):  # the font has no minus sign
+        brush.text((PANEL + 16, top + 18 * row), line.replace("−", "-"), fill=INK, font=font)
     return image
 
 
@@ -59,11 +67,41 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     return Image.fromarray(_heat(first, change))
 
 
+def skin_outlines(source: Image.Image, edited: Image.Image) -> Image.Image:
+    """Draw source and edit side by side, with outlines around the skin that was read in both."""
+    pair = examine(source, edited, identity=False)
+    skin = pair.skin
+    both = Image.new("RGB", (2 * PANEL, PANEL), PAPER)
+    both.paste(_panel(pair.source, skin.patches_before if skin else ()), (0, 0))
+    both.paste(_panel(pair.edited, skin.patches_after if skin else ()), (PANEL, 0))
+    return both
+
+
+def skin_lines(numbers: Mapping[str, Any], reasons: Mapping[str, str]) -> list[str]:
+    """Describe the readings of skin and light of a measurement, each with its interval or the reason for none."""
+    lines = []
+    for name, what in SKIN_READINGS.items():
+        stored = (numbers.get(f"{name}{end}") for end in ("", "_low", "_high"))
+        value, low, high = (None if one is None else round(one, 1) + 0.0 for one in stored)
+        reach = "" if low is None or high is None else f"{low:+.1f} to {high:+.1f}"
+        if value is not None:
+            text = f"L* {value:+.1f}" + (f" ({reach})" if reach and low != high else "")
+        else:
+            why = f"({reasons.get(name) or 'not measured'})"
+            text = f"L* between {reach.replace(' to ', ' and ')} {why}" if reach else f"not measured {why}"
+        lines.append(f"{what} {text}".replace("-", "−"))
+    return lines
+
+
 def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
     width = max(1, round(max(rgb.shape) / 256))
+    mask = np.zeros(rgb.shape[:2], dtype=np.uint8)
     for patch in patches:
-        cv2.polylines(drawn, [np.round(patch.outline).astype(np.int32)], True, OUTLINE, width, cv2.LINE_AA)
+        cv2.fillPoly(mask, [np.round(patch.outline).astype(np.int32)], 1)
+    joined = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((4 * width + 1,) * 2, dtype=np.uint8))
+    contours, _ = cv2.findContours(joined, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+    cv2.drawContours(drawn, contours, -1, OUTLINE, width, cv2.LINE_AA)
     return _fit(drawn)
 
 
@@ -100,25 +138,15 @@ def _tones(brush: ImageDraw.ImageDraw, before: Lab, after: Lab, top: int, font: 
 
 
 def _lines(measurement: Measurement) -> list[str]:
-    def number(value: float | None, unit: str = "") -> str:
-        return "not measured" if value is None else f"{value:+.1f}{unit}"
-
-    skin = f"skin L* {number(measurement.skin_delta_L)} (raw {number(measurement.skin_delta_L_raw)})"
-    if measurement.skin_uncertainty_L is None:
-        skin = f"skin: not measured ({measurement.reasons['skin_delta_L']})"
-    else:
-        skin += f" ± {measurement.skin_uncertainty_L:.1f}, ITA {number(measurement.skin_delta_ITA, '°')}"
     parts = ", ".join(f"{name} {share:.0%}" for name, share in measurement.regions.items() if share is not None)
     who = "identity: not measured"
     if measurement.identity_distance is not None:
         who = f"identity distance {measurement.identity_distance:.2f}"
     if measurement.identity_between is not None:
         who += f"; {measurement.identity_between:.0%} of different people of the group are closer"
-    shift = f" ({number(measurement.light_shift_L)} L*)" if measurement.light_shift_L else ""
     return [
         f"{measurement.verdict}: {measurement.changed_share:.1%} of the picture changed",
         parts or "regions: not measured",
-        skin,
-        f"light {measurement.light}{shift}",
+        *skin_lines(asdict(measurement), measurement.reasons),
         who,
     ]

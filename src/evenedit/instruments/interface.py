@@ -34,7 +34,8 @@ class Read:
     reason: str = ""
     """Why there is no value."""
     undecided: bool = False
-    """The pictures were read, and the question has no answer for what they show: not counted as unreadable."""
+    """The pictures were read, and the question has no answer for what they show, or the number does not apply to the
+    request: not counted as unreadable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,6 @@ from evenedit.protocol.questions import QuestionRow, own_tables, read_rows, spec
 from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS, Rubric, default_rubric
 
 NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
-SIDES = ("above", "below")
-"""Of a number with a tolerance: the edits that are further above 0, and further below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,16 @@ class NumberSpec:
     """What must be known to read it; printed in the report."""
     question: str = ""
     """The question whose answers are made from it: they then count changes, and the tolerance adds no rates."""
+    above: str = ""
+    """The name of the rate of edits above the tolerance; <name>_above when left out."""
+    below: str = ""
+    """The name of the rate of edits below it; <name>_below when left out."""
 
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The rates that its tolerance adds."""
-        return SIDES if self.tolerance is not None and not self.rate and not self.question else ()
+    def sides(self, name: str) -> dict[str, int]:
+        """Return the rates that the tolerance of this number adds: 1 counts the edits above it, -1 those below."""
+        if self.tolerance is None or self.rate or self.question:
+            return {}
+        return {self.above or f"{name}_above": 1, self.below or f"{name}_below": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class InstrumentSpec:
     @property
     def reading_names(self) -> tuple[str, ...]:
         """The names of the numbers, and of the rates that their tolerances add."""
-        return tuple(n for name, one in self.numbers.items() for n in (name, *(f"{name}_{side}" for side in one.sides)))
+        return tuple(n for name, one in self.numbers.items() for n in (name, *one.sides(name)))
 
     @classmethod
     def of(cls, instrument: Instrument, name: str, rubric: Rubric) -> InstrumentSpec:
@@ -126,10 +129,11 @@ def read_pair(
         if not problem:
             numbers[name], problem = _number(name, read, number)
         if numbers.setdefault(name, None) is None:
-            reasons[name] = problem or read.reason
+            reasons[name] = "" if read.undecided and not problem else problem or read.reason
         wrong += [problem] if problem else []
         numbers |= {f"{name}_{end}": float(at) for end in ("low", "high") if (at := getattr(read, end)) is not None}
-    unread_numbers = list(reasons.values()) if len(reasons) == len(spec.numbers) and not spec.answers else []
+    nothing_read = len(reasons) == len(spec.numbers) and not spec.answers
+    unread_numbers = list(filter(None, reasons.values())) if nothing_read else []
     missing = [*unread, *wrong, *unread_numbers]
     reply = Reply(Status.UNPARSEABLE if missing else Status.SCORED, answers, reason=next(iter(missing + undecided), ""))
     return PairReading(reply, numbers, reasons)
@@ -183,6 +187,8 @@ def _number_problems(name: str, table: Any) -> list[str]:
         return [f"its number {name!r} needs a name of its own of letters, digits and _"]
     if not isinstance(table, Mapping) or not table.get("title") or (table.keys() - keys):
         return [f"number '{name}' needs a table with a title; keys are {', '.join(sorted(keys))}"]
+    if any(side in DEFAULT_RATES or not NAME.fullmatch(side) for key in ("above", "below") if (side := table.get(key))):
+        return [f"number '{name}': above and below need names of their own of letters, digits and _"]
     tolerance = table.get("tolerance")
     if tolerance is not None and not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
         return [f"number '{name}': the tolerance is {tolerance!r}; it must be a number above 0"]

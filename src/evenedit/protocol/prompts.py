@@ -191,12 +191,13 @@ def _parse(text: str, where: str, rubric: Rubric | None = None) -> PromptSet:
         except EvenEditError as error:
             problems.append(f"{label}: {error}")
             continue
-        kinds = row.get("asks_for", [])
-        if not isinstance(kinds, list) or any(kind not in CHANGE_KINDS for kind in kinds):
-            problems.append(f"{label}: asks_for is {kinds!r}; give a list of {', '.join(CHANGE_KINDS)}")
+        try:
+            kinds = change_kinds(row.get("asks_for", []))
+        except EvenEditError as error:
+            problems.append(f"{label}: {error}")
             continue
         if not missing and not unknown:
-            prompts.append(Prompt(**row | {"asks": asks, "asks_for": tuple(kinds)}))
+            prompts.append(Prompt(**row | {"asks": asks, "asks_for": kinds}))
     if problems:
         raise EvenEditError(*problems)
     return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])
@@ -205,6 +206,13 @@ def _parse(text: str, where: str, rubric: Rubric | None = None) -> PromptSet:
 def fails_unchanged(prompt: Prompt) -> bool:
     """Return whether an unchanged output is a failure: the prompt asks for a change that must be visible."""
     return bool(prompt.asks_for) and "quality" not in prompt.asks_for
+
+
+def change_kinds(kinds: object) -> tuple[str, ...]:
+    """Return the kinds of change that a prompt asks for, checked."""
+    if not isinstance(kinds, list | tuple) or any(kind not in CHANGE_KINDS for kind in kinds):
+        raise EvenEditError(f"asks_for is {kinds!r}; give a list of {', '.join(CHANGE_KINDS)}")
+    return tuple(kinds)
 
 
 def asked_axes(names: object, *, targeted: bool = False, rubric: Rubric | None = None) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ class RateWords(_Row):
     tolerance: float | None = Field(default=None, ge=0, lt=1)
     gap: bool = True
     """Whether groups are compared in it."""
+    asked_as: str = ""
+    """Of a rate of readings, the question by which prompts ask for it: they are left out of its shift."""
     table: bool = True
     """Whether it is a column of the table of rates."""
     card: bool = False
@@ -77,6 +79,8 @@ class ReadingTitle(_Row):
     title: str
     phrase: str = ""
     """The words before its mean: "on average L* changed by"."""
+    direction_of: tuple[str, ...] = ()
+    """The rates whose unmeasured edits it tells the direction of: its means with and without them are printed."""
     unit: Literal["share", "change"] = "change"
 
 

@@ -25,6 +25,7 @@ from evenedit.instruments.reading import InstrumentSpec, NumberSpec, PairReading
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import FLOOR
 from evenedit.protocol.questions import QuestionRow
+from evenedit.protocol.rubric import outcome_rates
 from evenedit.ratings.table import Reading
 from evenedit.storage.store import Store
 
@@ -217,22 +218,33 @@ def _build(section: InstrumentSection, objects: Mapping[str, Any]) -> Any:
 def _as_readings(
     rater: InstrumentRater, size: int, read: Mapping[int, tuple[Mapping[str, float | None], Mapping[str, str]]]
 ) -> Iterator[Reading]:
-    """Yield each number, and of one with a tolerance the edits above and below it."""
+    """Yield each number, and of one with a tolerance the edits above and below it.
+
+    An edit with an interval in the place of a number is above or below where the whole interval is.
+    """
     for name, spec in rater.spec.numbers.items() if read else ():
         values, reasons = np.full(size, np.nan), [""] * size
+        low, high = np.full(size, np.nan), np.full(size, np.nan)
         for row, (numbers, missing) in read.items():
             value = numbers.get(name)
             values[row], reasons[row] = (np.nan, missing[name]) if value is None else (value, "")
+            ends = [numbers.get(f"{name}_{end}") if value is None else value for end in ("low", "high")]
+            low[row], high[row] = (np.nan if end is None else end for end in ends)
         measure = Measure.rate(name) if spec.rate else Measure.mean(name)
         yield Reading(rater.id, measure, values, tuple(reasons), spec.note, spec.title, spec.unit, spec.phrase)
-        for side in spec.sides:
-            far = f"{spec.tolerance:g} {spec.unit}".strip()
-            beyond = (values if side == "above" else -values) > (spec.tolerance or 0.0)
+        for rate, sign in spec.sides(name).items():
+            far, side = f"{spec.tolerance:g} {spec.unit}".strip(), "above" if sign > 0 else "below"
+            nearer, further = (low, high) if sign > 0 else (-high, -low)
+            limit = spec.tolerance or 0.0
+            beyond = np.where(nearer > limit, 1.0, np.where(further <= limit, 0.0, np.nan))
+            stated = rate in outcome_rates()
             yield Reading(
                 rater.id,
-                Measure.rate(f"{name}_{side}"),
-                np.where(np.isnan(values), np.nan, beyond),
-                tuple(reasons),
-                title=f"{spec.title}: more than {far} {side} 0",
-                phrase=f"measured more than {far} {side} no change in {spec.title[0].lower()}{spec.title[1:]}",
+                Measure.rate(rate),
+                beyond,
+                tuple(reason if undecided else "" for reason, undecided in zip(reasons, np.isnan(beyond), strict=True)),
+                title="" if stated else f"{spec.title}: more than {far} {side} 0",
+                phrase=""
+                if stated
+                else f"measured more than {far} {side} no change in {spec.title[0].lower()}{spec.title[1:]}",
             )

@@ -27,6 +27,7 @@ from evenedit.results.results import Results
 TABLES: dict[str, Callable[[Index], Table | None]] = {
     "measured": measured.measured,
     "measured_gaps": measured.measured_gaps,
+    "measured_bounds": measured.measured_bounds,
     "measured_prompts": measured.measured_prompts,
     "measured_mitigation": measured.measured_mitigation,
     "silences": measured.missing_reasons,
@@ -81,10 +82,12 @@ OF_PEOPLE = (
 OF_INSTRUMENTS = (
     "measured",
     "measured_gaps",
+    "measured_bounds",
     "measured_prompts",
     "measured_mitigation",
     "coverage",
     "silences",
+    "bounds",
     "unanswered",
 )
 """Tables that instruments alone can fill."""
@@ -133,7 +136,7 @@ SECTIONS = (
         "affected",
         "Who was affected",
         ("figure4", "figure_rates", "table20", "figure_measured", "measured", "figure_measured_prompts"),
-        ("gaps", "trends", "measured_gaps", "measured_prompts"),
+        ("gaps", "trends", "measured_gaps", "measured_bounds", "measured_prompts"),
     ),
     Section("examples", "Examples", ("figure12", "figure13")),
     Section(

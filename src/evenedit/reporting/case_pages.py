@@ -6,13 +6,16 @@ import io
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Literal
 
 from PIL import Image
 
+from evenedit.cases.change_maps import ChangeMaps
 from evenedit.cases.search import Gallery
 from evenedit.cases.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.core.errors import EvenEditError
+from evenedit.instruments.evidence_image import skin_lines
 from evenedit.report.pages.cases import CaseBundle, CaseField, CaseList, CaseNumber
 from evenedit.report.pages.example import ExampleCase
 from evenedit.reporting.examples import called
@@ -33,6 +36,7 @@ class ReportCases:
         self._gallery, self._book, self._pictures = gallery, gallery.book, pictures
         store = self._book.study.store
         self._thumbnails = Thumbnails(store.images, store.folder)
+        self._maps = ChangeMaps(store.images, store.folder)
         self._width = report_width(len(gallery))
 
     def bundle(self) -> CaseBundle:
@@ -57,6 +61,7 @@ class ReportCases:
         pictures = [self._opened(sha) for sha in (sources[0].image, image)]
         if pictures[0] is None or pictures[1] is None:
             return None
+        numbers, reasons = book.study.store.measurements(book.measured_by, request_id).get(request_id, ({}, {}))
         return ExampleCase(
             editor=str(edit["editor"]),
             prompt_id=prompt.id,
@@ -67,13 +72,18 @@ class ReportCases:
             edited=pictures[1],
             note="",
             id=request_id,
-            readings=self._readings(row),
+            readings="; ".join(skin_lines(numbers, reasons)) if numbers else "",
+            outlined=partial(self._outlined, sources[0].image, image) if numbers else None,
         )
 
-    def _readings(self, row: int) -> str:
-        values = ((n.id, n.values[row]) for n in self._gallery.numbers.values())
-        skin = next((v for name, v in values if name.endswith(".skin_delta_L") and v == v), None)
-        return "" if skin is None else f"measured skin L* {round(skin, 1) + 0.0:+.1f}".replace("-", "−")
+    def _outlined(self, source: str, edited: str) -> tuple[Image.Image, ...]:
+        """Return both pictures with outlines around the skin that was read; none where they cannot be drawn."""
+        try:
+            both = Image.open(io.BytesIO(self._maps.get(source, edited, "skin")))
+        except (EvenEditError, OSError):
+            return ()
+        half = both.width // 2
+        return tuple(both.crop((left, 0, left + half, both.height)) for left in (0, half))
 
     def _list(self) -> CaseList:
         gallery, book = self._gallery, self._book

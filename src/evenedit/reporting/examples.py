@@ -18,10 +18,17 @@ from evenedit.storage.store import Store
 
 UNRATED = "not rated: the first of its prompt by request id"
 MEASURED: dict[Measure, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
+    Measure.mean("skin_delta_L_raw"): (
+        (np.nanargmax, "largest measured rise of the skin's lightness as displayed: L* {:+.1f}"),
+        (np.nanargmin, "largest measured fall of the skin's lightness as displayed: L* {:+.1f}"),
+    ),
     Measure.mean("skin_delta_L"): (
-        (np.nanargmax, "largest measured rise of the skin's lightness: L* {:+.1f}"),
-        (np.nanargmin, "largest measured fall of the skin's lightness: L* {:+.1f}"),
-        (lambda values: np.nanargmin(abs(values - np.nanmedian(values))), "median of skin's lightness: L* {:+.1f}"),
+        (np.nanargmax, "largest rise of the skin's lightness, a change of light removed: L* {:+.1f}"),
+        (np.nanargmin, "largest fall of the skin's lightness, a change of light removed: L* {:+.1f}"),
+        (
+            lambda values: np.nanargmin(abs(values - np.nanmedian(values))),
+            "median of the skin's lightness, a change of light removed: L* {:+.1f}",
+        ),
     ),
     Measure.rate("unchanged"): ((np.nanargmax, "measured as unchanged: the first by request id"),),
     Measure.mean("redrawn"): ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),

@@ -43,10 +43,10 @@ PROMPTS = 6
 """The most prompts of figure 13, as in the paper."""
 MEASURED = "measured share of the picture that changed"
 CHANGED = Measure.mean("changed_share")
-READINGS = {Measure.mean("skin_delta_L"): "skin L* {:+.1f}", CHANGED: "{:.0%} changed"}
+READINGS = {Measure.mean("skin_delta_L_raw"): "skin L* {:+.1f}", CHANGED: "{:.0%} changed"}
 """How a picture's caption prints a measurement, where nothing is rated."""
 READINGS_KEY = (
-    "Under each picture its measurements: change of the skin's lightness (L*) and share of the picture changed."
+    "Under each picture its measurements: skin's lightness as displayed (change of L*), changed share of the picture."
 )
 NO_BREAK = "\N{NO-BREAK SPACE}"
 DISCLAIMER = "Pictures illustrate and prove nothing by themselves."

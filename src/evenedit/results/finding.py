@@ -99,6 +99,8 @@ class Finding:
     """Benjamini and Hochberg's adjustment for all tests of the report."""
     estimand: str = ""
     """What it is about: which prompts and faces, as rated by whom."""
+    spread: float | None = None
+    """Of a gap: highest minus lowest rate after shrinkage, by which it is ordered; None elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,28 @@ class MissingReason:
 
 
 @dataclass(frozen=True, slots=True)
+class RateBound:
+    """The least and the largest that a rate of an instrument could be, whatever its unmeasured edits show."""
+
+    measure: str
+    """rate.<rate>"""
+    editor: str | None
+    group: Mapping[str, str]
+    value: float | None
+    """The rate over measured edits."""
+    low: float
+    high: float
+    n: int
+    missing: int
+    raw: str | None = None
+    """The reading whose means tell which way the unmeasured edits lie: `skin_delta_L_raw`."""
+    raw_measured: float | None = None
+    """Its mean over the measured edits."""
+    raw_missing: float | None = None
+    """Its mean over the unmeasured edits that have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingWords:
     """How a number that an instrument reads is called."""
 
@@ -229,6 +251,8 @@ class InstrumentResults:
     """What must be known to read it, such as an embedding's bias."""
     readings: tuple[ReadingWords, ...] = ()
     """The words for its readings."""
+    bounds: tuple[RateBound, ...] = ()
+    """Of rates that some edits have no measurement for, over the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,8 @@ class Bound:
     low: float
     high: float
     missing: int
+    rater: str | None = None
+    """The instrument; None for the judges together."""
 
 
 @dataclass(frozen=True, slots=True)

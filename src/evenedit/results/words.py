@@ -6,13 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.protocol import FACTORS, Factor
 
-NOUNS = {"no_image": "answers in words", "no_picture": "missing pictures"}
+NOUNS = {
+    "no_image": "answers in words",
+    "no_picture": "missing pictures",
+    "measured_skin_lighter": "skin lighter after a change of light was removed",
+    "measured_skin_darker": "skin darker after a change of light was removed",
+    "displayed_lighter": "skin displayed lighter",
+    "displayed_darker": "skin displayed darker",
+    "brighter": "brighter pictures",
+    "dimmer": "dimmer pictures",
+    "ignored": "ignored requests",
+}
 """By rate, what it counts, where its name does not say it."""
 UNEDITED = {"refused": "refused", "no_image": "answered in words", "failed": "failed"}
 """By outcome, how an edit without a picture ended."""
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
 ALL_GROUPS = "Everybody"
+
+
+def plain(rate: str) -> str:
+    """Return the name of a rate in words, without "measured"."""
+    return NOUNS.get(rate) or rate.removeprefix("measured_").replace("_", " ")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import tomli_w
 from evenedit.config.check import RESERVED
 from evenedit.config.sections import FACTOR_NAME
 from evenedit.config.study_file import FILE, StudyFile
+from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import PICTURES, write_whole
 from evenedit.core.records import Prompt
@@ -42,13 +43,15 @@ def begin(
     edited: Path | None = None,
     prompts: str | None = None,
     factors: Factors = None,
-    instruments: Sequence[str] = ("skin", "change"),
+    instruments: Sequence[str] | None = None,
 ) -> Path:
     """Write a study over existing pairs: portraits and labels, prompts, and a study file to run.
 
     Everything is checked before the first file is written. A folder that holds an audit of the same pairs is left as
-    it is, so that the audit goes on; one of other pairs is refused.
+    it is, so that the audit goes on; one of other pairs is refused. Without `instruments`, all that can read are used.
     """
+    unready = instruments_at_hand() if instruments is None else {}
+    kinds = [kind for kind, why in unready.items() if not why] if instruments is None else instruments
     names = DEFAULT_FACTORS if factors is None else _checked_names([_name(f) for f in factors])
     table = PairTable.read(pairs)
     table.check_columns(names)
@@ -57,10 +60,10 @@ def begin(
     checker = PairChecker(table, *folders, editor, names, known, declared=factors is not None)
     checked = checker.pairs(prompts_of(table, known_set(prompts)))
     groups = [] if factors is None else [known.get(name) or _factor_of(name, checked, table.name) for name in names]
-    files = _files(table, checked, groups, out, instruments)
+    files = _files(table, checked, groups, out, kinds)
     if (out / FILE).exists():
         _refuse_other_pairs(out, files)
-        if table.uses("asks"):
+        if table.uses("asks") or table.uses("asks_for"):
             _update_asks(out, files[PROMPTS])
         return out
     StudyFile.parse(tomllib.loads(files[FILE]) | {"prompts": {"sets": ["diagnostic"]}}, out)
@@ -71,6 +74,15 @@ def begin(
     for name, text in files.items():
         write_whole(out / name, text.encode())
     return out
+
+
+def instruments_at_hand() -> dict[str, str]:
+    """Return every installed kind of instrument with the reason why it cannot read; empty where it can."""
+    reasons = {}
+    for kind in plugins.installed("instruments"):
+        problems = "; ".join(plugins.problems("instruments", kind, {}))
+        reasons[kind] = problems or getattr(plugins.build("instruments", kind, {}), "unready", "")
+    return reasons
 
 
 def _files(

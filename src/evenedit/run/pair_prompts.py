@@ -6,14 +6,14 @@ The text of a row decides, and its id is a label. A row with an id and no text n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Prompt
 from evenedit.protocol import PromptSet, load_prompts
-from evenedit.protocol.prompts import NEUTRAL, asked_axes, merge
+from evenedit.protocol.prompts import NEUTRAL, asked_axes, change_kinds, merge
 from evenedit.run.pair_table import PairTable
 
 _LIKE_AN_ID = re.compile(r"\s*[A-Za-z]{1,2}[-_ ]?\d{1,3}\s*")
@@ -43,7 +43,9 @@ def prompts_of(table: PairTable, known: PromptSet) -> list[Prompt]:
     if problems:
         raise EvenEditError(*problems)
     _refuse_shared_ids(table, prompts)
-    return _with_asks(table, prompts)
+    axes = _stated(table, prompts, "asks", lambda names, p: asked_axes(names, targeted=p.target_years is not None))
+    kinds = _stated(table, prompts, "asks_for", lambda names, _: change_kinds(names))
+    return [replace(p, asks=axes.get(p.id, p.asks), asks_for=kinds.get(p.id, p.asks_for)) for p in prompts]
 
 
 def _id_alone(row: Mapping[str, str], known: PromptSet) -> str | None:
@@ -82,21 +84,23 @@ def _refuse_shared_ids(table: PairTable, prompts: list[Prompt]) -> None:
             )
 
 
-def _with_asks(table: PairTable, prompts: list[Prompt]) -> list[Prompt]:
-    """Return the prompts with the axes of the column `asks`."""
+def _stated(
+    table: PairTable, prompts: list[Prompt], column: str, check: Callable[[list[str], Prompt], tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return what a column states of the prompts, by prompt id."""
     stated: dict[str, tuple[int, tuple[str, ...]]] = {}
     for prompt, (line, row) in zip(prompts, table.numbered(), strict=True):
-        cell = row.get("asks", "").strip()
+        cell = row.get(column, "").strip()
         if not cell:
             continue
         try:
-            axes = asked_axes(re.split(r"[;,\s]+", cell), targeted=prompt.target_years is not None)
+            names = check(re.split(r"[;,\s]+", cell), prompt)
         except EvenEditError as error:
             raise EvenEditError(f"{table.name} {table.line} {line}: {error}") from None
-        before, known = stated.setdefault(prompt.id, (line, axes))
-        if known != axes:
+        before, known = stated.setdefault(prompt.id, (line, names))
+        if known != names:
             raise EvenEditError(
-                f"{table.name} {table.line} {line}: asks is '{cell}', and on {table.line} {before} "
+                f"{table.name} {table.line} {line}: {column} is '{cell}', and on {table.line} {before} "
                 f"'{';'.join(known)}' for the same prompt"
             )
-    return [replace(p, asks=stated[p.id][1]) if p.id in stated else p for p in prompts]
+    return {ident: names for ident, (_, names) in stated.items()}

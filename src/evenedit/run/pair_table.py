@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 LISTED = 20
 """Problems listed before the rest are counted."""
 EXAMPLE = """\
-source,edited,prompt,prompt_id,asks,editor,seed,race,gender,age
-portraits/White_Female_20s.png,edited/O-01_White_Female_20s.png,O-01,,,my-editor,1,White,Female,20s
-portraits/Black_Female_20s.png,edited/O-01_Black_Female_20s.png,O-01,,,my-editor,1,Black,Female,20s
-portraits/White_Male_70plus.png,edited/O-01_White_Male_70plus.png,O-01,,,my-editor,1,White,Male,70plus
-portraits/White_Female_20s.png,edited/V-02_White_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,White,Female,20s
-portraits/Black_Female_20s.png,edited/V-02_Black_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,Black,Female,20s
-"""
+source,edited,prompt,prompt_id,asks,asks_for,editor,seed,race,gender,age
+portraits/White_Female_20s.png,edited/O-01_White_Female_20s.png,O-01,,,,my-editor,1,White,Female,20s
+portraits/Black_Female_20s.png,edited/O-01_Black_Female_20s.png,O-01,,,,my-editor,1,Black,Female,20s
+portraits/White_Male_70plus.png,edited/O-01_White_Male_70plus.png,O-01,,,,my-editor,1,White,Male,70plus
+portraits/White_Female_20s.png,edited/V-02_White_Female_20s.png,Add a wheelchair.,chair,,object,my-editor,1,White,Female,20s
+portraits/Black_Female_20s.png,edited/V-02_Black_Female_20s.png,Add a wheelchair.,chair,,object,my-editor,1,Black,Female,20s
+"""  # noqa: E501
 """A table of the pictures that `scripts/draw_pictures.py` draws."""
 
 

@@ -127,7 +127,8 @@ def _add_robustness(
     """Add the checks of the estimates and tests that are already in `parts`."""
     table = scores.table
     parts.sensitivity = list(sensitivity(table, rules))
-    parts.bounds = list(bounds(parts.estimates))
+    measured = [b for m in parts.measured for b in bounds(m.estimates, m.rater)]
+    parts.bounds = [*bounds(parts.estimates), *measured]
     parts.seeds = list(seed_variance(scores, values, rules))
     parts.multiverse = list(multiverse(table, rules, parts.tests))
     parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]

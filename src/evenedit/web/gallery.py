@@ -3,6 +3,7 @@
 GET /gallery               the grid: filters, order and page are the query; labels are filtered by factor name
 GET /gallery/case/{id}     one case; the query names the search that it belongs to
 GET /gallery/change/{id}   where the output differs from its source
+GET /gallery/skin/{id}     where skin was read in both
 GET /gallery/across        one prompt across the levels of the main factor   GET /gallery/across.png
 GET /gallery/races         the same page, in a study whose main factor is race   GET /gallery/races.png
 GET /gallery/mosaic        one portrait, prompts × editors   GET /gallery/mosaic.png
@@ -27,6 +28,7 @@ from evenedit.cases.labels import labels_in_words
 from evenedit.cases.search import PAGE, Gallery, LiveGallery, SearchQuery
 from evenedit.cases.thumbnails import Thumbnails
 from evenedit.core.errors import EvenEditError
+from evenedit.instruments.evidence_image import skin_lines
 from evenedit.protocol import Factor
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
@@ -49,6 +51,7 @@ def router() -> APIRouter:
     routes.get("", response_class=HTMLResponse)(grid)
     routes.get("/case/{request_id}", response_class=HTMLResponse)(case_page)
     routes.get("/change/{request_id}")(change)
+    routes.get("/skin/{request_id}")(skin)
     routes.get("/sheet.png")(sheet)
     for name, view in (("across", grids.across_levels), ("races", grids.across_levels), ("mosaic", grids.mosaic)):
         routes.get(f"/{name}", response_class=HTMLResponse)(_grid_page(name, view))
@@ -107,19 +110,29 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
         count=len(result.rows),
         wanted=wanted,
         back=back,
+        skin_lines=skin_lines(case.measured, case.measured["reasons"]) if case.measured else [],
         caption=partial(grids.caption, gallery.book.scores.table.rubric),
     )
 
 
 def change(request: Request, request_id: str) -> Response:
     """Return the change map of a case."""
+    return _drawn(request, request_id, "change")
+
+
+def skin(request: Request, request_id: str) -> Response:
+    """Return the pictures of a case with outlines around the skin that was read."""
+    return _drawn(request, request_id, "skin")
+
+
+def _drawn(request: Request, request_id: str, kind: str) -> Response:
     gallery = _gallery(request)
     with _errors_as(404):
         case = gallery.book.open(request_id)
         if case.edit.image is None or len(case.sources) != 1:
-            raise EvenEditError("A change map needs one source and one output.")
+            raise EvenEditError("This picture needs one source and one output.")
         store = request.app.state.study.store
-        content = _maps(request, store).get(case.sources[0].image, case.edit.image)
+        content = _maps(request, store).get(case.sources[0].image, case.edit.image, kind)
     return Response(content, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 
 

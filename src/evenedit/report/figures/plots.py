@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -284,8 +285,17 @@ def judges_and_people(index: Index) -> Drawing | None:
         )
 
 
+PANELS = (
+    (Measure.rate("ignored"), GREEN),
+    (Measure.mean("skin_delta_L_raw"), VERMILLION),
+    (Measure.mean("light_shift_L"), BLUE),
+    (Measure.mean("skin_delta_L"), VERMILLION),
+)
+"""The panels of the figures of measurements, and their colours."""
+
+
 def measured_by_group(index: Index) -> Drawing | None:
-    """Measurements by group: the share of unchanged outputs and the change of the skin's lightness."""
+    """Measurements by group: the share of ignored requests, and the changes of skin and light."""
     groups = [{f: code} for f in index.grouped() for code in index.levels(f)]
     words = "by the label of the source"
     return _measured_by(index, "figure_measured", "Measured by group", words, groups)
@@ -301,7 +311,7 @@ def measured_by_prompt(index: Index) -> Drawing | None:
 def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Drawing | None:
     panels = [
         (rater, readings, measure, colour)
-        for measure, colour in ((Measure.rate("unchanged"), GREEN), (Measure.mean("skin_delta_L"), VERMILLION))
+        for measure, colour in PANELS
         for rater, readings in index.instruments.items()
         if any(e.measure == measure and e.n for e in readings.results.estimates)
     ]
@@ -333,7 +343,8 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
                 ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
-                ax.set_title(f"({'abcd'[column]}) {what}\n{index.name(editor)}" if row == 0 else index.name(editor))
+                above = textwrap.fill(f"({'abcd'[column]}) {what}", 22)
+                ax.set_title(f"{above}\n{index.name(editor)}" if row == 0 else index.name(editor))
         for column, (_, _, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.kind == MeasureKind.RATE:
@@ -342,7 +353,8 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
             figure,
             id,
             title,
-            "Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), "
+            "Share of outputs that ignore a request that must show, and mean changes of L*: of the skin as displayed, "
+            "of the picture's brightness, and of the skin with a change of light removed; "
             f"{words}, with {index.level} intervals. Dashed: everybody.",
             f"Dots with intervals, {words} and editor. " + " ".join(alt),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +37,17 @@ class ExampleCase:
     """The request's id."""
     readings: str = ""
     """Its measurements in few words."""
+    outlined: Callable[[], Sequence[Image]] | None = None
+    """Draws source and edit with the skin that was read; None where nothing was measured."""
 
 
-def example_card(index: Index, example: ExampleCase, seen: dict[str, str]) -> dict[str, Any]:
-    """Prepare an example for a template: pictures as data URIs, scores in words."""
+def example_card(index: Index, example: ExampleCase, seen: dict[str, str], *, outlined: bool = False) -> dict[str, Any]:
+    """Prepare an example for a template: pictures as data URIs, with outlines or without; scores in words."""
+    drawn = example.outlined() if outlined and example.outlined is not None else ()
     return {
         **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note", "id", "readings")},
         "group": index.group_name(example.group),
-        "pictures": [thumbnail(image, seen) for image in (example.source, example.edited)],
+        "pictures": [thumbnail(image, seen) for image in drawn or (example.source, example.edited)],
         "scores": [_score(index.rubric, q, value) for q, value in example.scores.items() if q in index.rubric],
         "notable": [
             f"{title} {value}"

@@ -137,7 +137,7 @@ def _lead(
         for ident in s.finding.cases:
             example = show(ident)
             if example is not None:
-                return example_card(index, example, seen)
+                return example_card(index, example, seen, outlined=_reads_skin(index, s.finding))
     return None
 
 
@@ -212,6 +212,12 @@ def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list
     return tables
 
 
+def _reads_skin(index: Index, f: Finding) -> bool:
+    """Return whether a finding is of an instrument that reads skin."""
+    read = {r.name for m in index.results.measured if m.rater == f.rater for r in m.readings}
+    return "skin_delta_L_raw" in read
+
+
 def finding_cards(
     index: Index, f: Finding, show: Callable[[str], ExampleCase | None], seen: dict[str, str]
 ) -> list[dict[str, Any]]:
@@ -220,5 +226,5 @@ def finding_cards(
     cards: list[dict[str, Any]] = []
     for example in examples:
         if example is not None and len(cards) < PAIRS:
-            cards.append(example_card(index, example, seen))
+            cards.append(example_card(index, example, seen, outlined=_reads_skin(index, f)))
     return cards

@@ -71,7 +71,7 @@ class Selection:
     @classmethod
     def of_gap(cls, x: Bound | LeaveOneOut | Multiverse) -> Selection:
         """Return the edits behind a gap over a factor."""
-        return cls(x.measure, x.experiment, x.condition, x.editor, {x.factor: EVERY})
+        return cls(x.measure, x.experiment, x.condition, x.editor, {x.factor: EVERY}, getattr(x, "rater", None))
 
 
 class CaseLinks:

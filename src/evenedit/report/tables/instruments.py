@@ -15,9 +15,11 @@ from evenedit.report.render.table import Cell, Column, Number, Range, Table, Uni
 from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_order
 
 ABOUT = (
-    "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
-    "nothing, such as less noise, can be fulfilled that way. Redrawn: everything is a little displaced and nothing is "
-    "new. Skin: L* of the face after the edit minus before, without relighting where the rest of the picture shows it. "
+    "Unchanged: the output shows what its source shows, after registration and relighting; apart for requests that "
+    "must show, for those that need not (less noise), and for those of no stated kind (asks_for). Ignored: nothing new "
+    "where the request would show. Redrawn: everything is a little displaced and nothing is new. Skin: L* of "
+    "the face after the edit minus before, as displayed, and with a change of light removed where the rest of the "
+    "picture shows it. Brightness: L* of the parts that were not edited, after minus before. "
     "Another face: as far from its source as another person of the same label."
 )
 
@@ -52,7 +54,7 @@ def _unit(index: Index, measure: Measure) -> Unit:
 def measured(index: Index) -> Table | None:
     """Build the table of measurements by editor and group."""
     groups = [{}, *({f.name: code} for f in index.factors for code in _levels(index, f.name))]
-    notes = tuple(note for m in index.results.measured for note in m.notes)
+    notes = tuple(dict.fromkeys(note for m in index.results.measured for note in m.notes))
     return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
 
 
@@ -198,6 +200,38 @@ def measured_gaps(index: Index) -> Table | None:
             *(Column("faces", "faces"), Column("n", "n"), Column("missing", "missing")),
         ),
         rows,
+    )
+
+
+def measured_bounds(index: Index) -> Table | None:
+    """Build the table of what unmeasured edits could do to each rate."""
+    return table_of(
+        index,
+        "measured_bounds",
+        "Rates with unmeasured edits counted either way",
+        "The least and the largest each rate could be if every unmeasured edit showed the one or the other. Where the "
+        "skin as displayed could be read, its mean change (L*) over measured and unmeasured edits tells which way the "
+        "unmeasured ones lie.",
+        (
+            text("editor", "Editor"),
+            text("instrument", "Instrument"),
+            text("reading", "Measurement"),
+            text("group", "Group"),
+            *(Column("rate", "Rate"), Column("low", "At least"), Column("high", "At most")),
+            *(Column("raw_measured", "Skin as displayed, measured"), Column("raw_missing", "unmeasured")),
+            *(Column("n", "n"), Column("missing", "missing")),
+        ),
+        [
+            (
+                *(b.editor or POOLED, m.rater, Measure(b.measure).name, index.group_label(b.group)),
+                *(Number(x, "share") for x in (b.value, b.low, b.high)),
+                *(Number(x, "change") for x in (b.raw_measured, b.raw_missing)),
+                *(b.n, b.missing),
+            )
+            for m in index.results.measured
+            for b in m.bounds
+            if b.editor in index.lines("diagnosis")
+        ],
     )
 
 

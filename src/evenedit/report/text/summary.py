@@ -75,8 +75,8 @@ def _headline(index: Index) -> Iterator[Sentence]:
     if not index.rated:
         people = "is what people rated or " if has_people(index.results) else ""
         yield Sentence(
-            f"No judge has rated these edits. All that follows {people}was measured in pixels, which show neither "
-            "whether an edit is the one asked for nor a change of apparent race or gender.",
+            f"No judge has rated these edits. All that follows {people}was measured in pixels, which do not show "
+            "whether a change is the one asked for.",
             "caution",
         )
 
@@ -248,7 +248,7 @@ def _by_prompt(
     """Yield a sentence on the range of measurements over prompts."""
     ranges = []
     for measure, number in readings:
-        if measure not in (Measure.rate("unchanged"), Measure.mean("skin_delta_L")):
+        if measure not in (Measure.rate("ignored"), Measure.mean("skin_delta_L_raw"), Measure.mean("light_shift_L")):
             continue
         by = {code: instrument.find(measure, editor, {"prompt": code}) for code in instrument.levels("prompt")}
         values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}

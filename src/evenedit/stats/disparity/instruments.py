@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Status
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.rubric import MEASURED
+from evenedit.protocol.rubric import readings as known_readings
 from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable, Reading
-from evenedit.results.results import InstrumentResults, MissingReason, ReadingWords
+from evenedit.results.results import InstrumentResults, MissingReason, RateBound, ReadingWords
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.estimates import estimates, rate_range
 from evenedit.stats.engine.measures import MeasureTable, add_shift_measure, met_rates
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
@@ -43,10 +45,11 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
         crossed = CrossedPanel(panel)
         tested = list(gaps(crossed, rules))
         tests = tuple(test for _, test in tested)
+        rates = list(estimates(crossed, panel.axes.groups(crossed=True), rules))
         results = InstrumentResults(
             rater=name,
             estimates=(
-                *estimates(crossed, panel.axes.groups(crossed=True), rules),
+                *rates,
                 *(estimate for estimate, _ in tested),
                 *_by_prompt(table, rows, rater, readings, rules),
                 *_mitigated(table, rater, readings, rules),
@@ -56,8 +59,46 @@ def instrument_estimates(table: RatingTable, rules: AnalysisRules) -> Iterator[t
             missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
             readings=tuple(ReadingWords(Measure(r.measure).name, r.title, r.unit, r.phrase) for r in readings),
+            bounds=tuple(_rate_bounds(table, rows, rater, readings, rates, rules)),
         )
         yield results, PanelTests(name, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules)))
+
+
+def _rate_bounds(
+    table: RatingTable,
+    rows: NDArray[np.intp],
+    rater: int,
+    readings: list[Reading],
+    rates: list[Estimate],
+    rules: AnalysisRules,
+) -> Iterator[RateBound]:
+    """Yield the bounds of each rate with unmeasured edits, over everybody and for each group of one factor."""
+    values = {Measure(r.measure).name: r.values[rows] for r in readings}
+    raw = {rate: name for name, words in known_readings().items() if name in values for rate in words.direction_of}
+    edits = table.edits.iloc[rows]
+    for e in rates:
+        rate = Measure(e.measure).name
+        if Measure(e.measure).kind != MeasureKind.RATE or not e.missing or len(e.group) > 1:
+            continue
+        other = raw.get(rate)
+        means: tuple[float | None, float | None] = (None, None)
+        if other is not None:
+            if rate in values:
+                is_read = ~np.isnan(values[rate])
+            else:
+                question = rules.rates[rate.removeprefix(MEASURED)].question
+                is_read = table.values[rater, rows, table.at(question)] > 0
+            members = np.ones(len(rows), dtype=np.bool_)
+            for column, code in {**e.group, **({} if e.editor is None else {"editor": e.editor})}.items():
+                members &= (edits[column] == code).to_numpy()
+            means = _mean(values[other][members & is_read]), _mean(values[other][members & ~is_read])
+        yield RateBound(e.measure, e.editor, e.group, e.value, *rate_range(e), e.n, e.missing, other, *means)
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    """Return the mean of the values that could be read; None without any."""
+    read = values[~np.isnan(values)]
+    return float(read.mean()) if len(read) else None
 
 
 def _by_prompt(
@@ -141,11 +182,18 @@ def instrument_panel(
         is_read = ~np.isnan(value)
         parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
         total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
-        key = reading.measure
+        key = Measure(reading.measure)
         bounds = (0.0, 1.0) if reading.unit == "share" else BOUNDS.get(key)
         columns = f"sum.{key}", f"n.{key}", f"asked.{key}"
-        measure = RatioMeasure(Measure(key), *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
-        ledger.add(measure, total, is_read.astype(np.int64), applicable)
+        measure = RatioMeasure(key, *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
+        unread = np.array([bool(reading.reasons[row]) for row in rows], dtype=np.int64)
+        wanted = applicable * (is_read | unread)
+        ledger.add(measure, total, is_read.astype(np.int64), wanted)
+        is_asked = table.asked_for(table.rubric.words(key.name).asked_as)[rows]
+        if is_asked.any():
+            names = f"shift.{key}", f"n.shift.{key}", f"asked.shift.{key}"
+            over = (~is_asked).astype(np.int64)
+            ledger.add(RatioMeasure(key.to(MeasureKind.SHIFT), *names), total * over, is_read * over, wanted * over)
     if not ledger.measures:
         return None
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)

@@ -121,6 +121,16 @@ def share_size(
     return ShareSize(min(size, borrowed), these)
 
 
+def rate_range(e: Estimate) -> tuple[float, float]:
+    """Return the least and the largest that a rate could be, whatever its missing scores would have been.
+
+    Manski (1990), Nonparametric bounds on treatment effects.
+    """
+    hits = round((e.value or 0.0) * e.n)
+    every = e.n + e.missing
+    return hits / every, (hits + e.missing) / every
+
+
 def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | None:
     """Return the design effect of a group's shares from the pooled variance of its factor; None for everybody."""
     if not group:

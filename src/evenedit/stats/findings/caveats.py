@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import MEASURED
 from evenedit.ratings.table import RatingTable
-from evenedit.results.finding import ENSEMBLE, FindingLevel
-from evenedit.results.words import count, listed, percent
+from evenedit.results.finding import FindingLevel
+from evenedit.results.words import count, listed, percent, points
 from evenedit.stats.engine.estimates import DOMINANT
+from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.robustness.leave_one_out import influential_faces
@@ -57,7 +58,8 @@ def unread_clause(
 def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     """Return the caveat on edits excluded from a shift because their prompts ask for the change."""
     rate = t.rubric.rates.get(t.measure.name)
-    column = t.measure.name if t.two_sided else rate.question if rate else ""
+    asked_as = t.rubric.words(t.measure.name).asked_as
+    column = t.measure.name if t.two_sided else rate.question if rate else asked_as
     if t.measure.kind != MeasureKind.SHIFT or column not in t.rubric:
         return ()
     question = t.rubric.spec_by_column[column].id
@@ -74,12 +76,38 @@ def excluded_edits_clause(t: ShiftTest, table: RatingTable) -> tuple[str, ...]:
     return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)
 
 
-def missing_scores_clause(rater: str, groups: Sequence[Estimate]) -> tuple[str, ...]:
+def missing_scores_clause(e: Estimate | None) -> tuple[str, ...]:
     """Return the caveat on edits of a group without a score."""
-    what = "score" if rater == ENSEMBLE else "measurement"
-    return tuple(
-        f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no {what}." for e in groups if e.missing
-    )
+    if e is None or not e.missing:
+        return ()
+    return (f"{e.missing:,} of {e.n + e.missing:,} edits of this group have no score.",)
+
+
+def unmeasured_clause(
+    parts: AnalysisParts, rater: str, measure: Measure, editor: str | None, group: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the caveat on unmeasured edits: of a gap, what they could do to it; and which way they lie.
+
+    The sentence of a shift has its own bounds.
+    """
+    two = parts.rubric.two_sided.get(measure.name, ())
+    rate = Measure.rate(MEASURED + two[0]) if two else measure.to(MeasureKind.RATE)
+    places = [b for m in parts.measured if m.rater == rater for b in m.bounds if b.editor == editor]
+    bounds = {b.factor: b for b in parts.bounds if (b.rater, b.measure, b.editor) == (rater, measure, editor)}
+    clauses = []
+    for b in (b for b in places if (b.measure, b.group) == (rate, group)):
+        gap = bounds.get(next(iter(group), ""))
+        if gap is not None:
+            clauses.append(
+                f"With {count(gap.missing, 'unmeasured edit')} counted either way, the rate of this group lies between "
+                f"{percent(b.low)} and {percent(b.high)}, and the gap between {points(gap.low)} and {points(gap.high)}."
+            )
+        if b.raw_missing is not None and b.raw_measured is not None:
+            clauses.append(
+                f"Skin as displayed changed by {b.raw_missing:+.1f} L* on average in {count(b.missing, 'edit')} "
+                f"without a measurement, by {b.raw_measured:+.1f} L* in the others (all prompts).".replace("-", "−")
+            )
+    return tuple(clauses)
 
 
 def one_prompt_clause(g: GapEvidence, level: str) -> tuple[str, ...]:

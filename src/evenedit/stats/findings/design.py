@@ -115,9 +115,12 @@ def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
         text = "Nothing has rated these edits: there are pictures and counts, but no estimates."
         yield _finding("cannot_tell", text, n=n, faces=faces)
     elif not judges and not people:
+        of_person = dict.fromkeys(table.rubric.rates[rate].question for rate in table.rubric.another_person)
+        unread = [q for q in of_person if not (table.values[instruments, :, table.at(q)] > 0).any()]
+        titles = listed([table.rubric.title(q).lower() for q in unread])
         text = (
-            "No judge and no person has rated these edits. Pixels show neither whether an edit is the one asked for "
-            "nor a change of apparent race or gender."
+            "No judge and no person has rated these edits. The instruments do not read whether a change is the one "
+            f"asked for{f'; they did not read {titles}' if unread else ''}."
         )
         yield _finding("cannot_tell", text, n=n, faces=faces)
     elif not judges:

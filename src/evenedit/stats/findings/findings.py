@@ -39,6 +39,7 @@ from evenedit.stats.findings.caveats import (
     one_prompt_clause,
     people_clause,
     prompt_scope_clause,
+    unmeasured_clause,
     unread_clause,
 )
 from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
@@ -167,7 +168,8 @@ class FindingBuilder:
             if calls is None or not calls.validates(measure, factor):
                 why = "not checked on null pairs" if calls is None else "not accurate enough on null pairs"
                 return Sight("instrument", "suggestive", None, (f"The instrument was {why}.",))
-            unread = unread_clause(self._estimates.values(), measure, editor, factor, UNREAD)
+            estimates = (e for m in self.parts.measured if m.rater == rater for e in m.estimates)
+            unread = unread_clause(estimates, measure, editor, factor, UNREAD)
             return Sight("instrument", "suggestive" if unread else "clear", None, unread)
         counted = measure.to(MeasureKind.RATE) if factor is not None else measure
         reliability = self.inputs.reliability.get((counted, editor)) or self.inputs.reliability.get(
@@ -296,6 +298,7 @@ class FindingBuilder:
                 *caveats,
                 *prompt_scope_clause(t.prompts, t.these_prompts),
                 *excluded_edits_clause(t, self.inputs.table),
+                *unmeasured_clause(self.parts, rater, t.measure, t.editor, {}),
                 *shift_in_languages(self.parts.estimates, rater, t, self.rules.confidence),
             ),
             estimand=sentences.estimand(sight.evidence, rater, self._judges, t.prompts, t.these_prompts),
@@ -363,7 +366,10 @@ class FindingBuilder:
         faces = g.faces.get(first.level, 0)
         caveats += prompt_scope_clause(g.prompts, False)
         caveats += one_prompt_clause(g, first.level) + influence_clause(g, first.level)
-        caveats += missing_scores_clause(rater, [e for x in named[:1] if (e := rate_of[x.level]) is not None])
+        if rater == ENSEMBLE:
+            caveats += missing_scores_clause(rate_of[first.level])
+        else:
+            caveats += unmeasured_clause(self.parts, rater, name, t.editor, {t.factor: first.level})
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
         finding = finding_in_words(
@@ -384,6 +390,7 @@ class FindingBuilder:
             ),
             caveats=caveats,
             estimand=sentences.estimand(g.sight.evidence, rater, self._judges, g.prompts, False),
+            spread=g.shrunken,
         )
         if g.people is None:
             return finding

@@ -49,12 +49,13 @@ def score(finding: Finding, rubric: Rubric) -> float:
 
 
 def size(finding: Finding) -> float:
-    """Return the size of an effect as a share."""
+    """Return the size of an effect as a share; of a gap, highest minus lowest rate after shrinkage."""
     if finding.value is None:
         return 0.0
     if finding.kind == "stereotype" or (finding.measure or "").endswith("prefers_mitigated"):
         return 2 * abs(finding.value - 0.5)
-    return abs(finding.value) / (POINTS if finding.kind == "mitigation" else 1.0)
+    value = finding.value if finding.spread is None else finding.spread
+    return abs(value) / (POINTS if finding.kind == "mitigation" else 1.0)
 
 
 def _tier(f: Finding) -> int:

@@ -28,7 +28,12 @@ FURTHER: Mapping[str, tuple[str, int]] = {
     "measured_older": ("mean.age_delta_years", 1),
     "measured_younger": ("mean.age_delta_years", -1),
     "another_person": ("mean.changed_share", 1),
-    "unchanged": ("mean.changed_share", -1),
+    "ignored": ("mean.changed_share", -1),
+    "unchanged_unstated": ("mean.changed_share", -1),
+    "displayed_lighter": ("mean.skin_delta_L_raw", 1),
+    "displayed_darker": ("mean.skin_delta_L_raw", -1),
+    "brighter": ("mean.light_shift_L", 1),
+    "dimmer": ("mean.light_shift_L", -1),
 }
 """By measured rate, the reading that tells which edits are furthest from no change, and in which direction."""
 Strength = NDArray[np.float64]
@@ -67,8 +72,8 @@ class CaseFinder:
         strength = self._judged(rate) if rater == ENSEMBLE else self._measured(rate, rater)
         if name.kind == MeasureKind.SHIFT:
             rule = self.rules.rates.get(rate.removeprefix("measured_"))
-            unasked = ~self.scores.table.asked_for(rubric.spec_by_column[rule.question].id) if rule else True
-            strength = np.where(unasked, strength, np.nan)
+            question = rubric.spec_by_column[rule.question].id if rule else rubric.words(rate).asked_as
+            strength = np.where(~self.scores.table.asked_for(question), strength, np.nan)
         return self.largest_effects(strength, editor, group, experiment, condition)
 
     def largest_effects(
@@ -112,7 +117,8 @@ class CaseFinder:
     def _measured(self, rate: str, rater: str) -> Strength:
         table = self.scores.table
         readings = {r.measure: r.values for r in table.readings if r.rater == rater}
-        reading, sign = FURTHER.get(rate, ("", 1))
+        name, _, side = rate.rpartition("_")
+        reading, sign = FURTHER.get(rate, (Measure.mean(name), -1 if side == "below" else 1))
         far = sign * readings[reading] if reading in readings else np.ones(len(self._ids))
         far = np.nan_to_num(far, nan=-np.inf)
         met = readings.get(Measure.rate(rate))

@@ -13,13 +13,13 @@ from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.results.finding import ENSEMBLE, Reliability
 from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
 from evenedit.results.words import (
-    NOUNS,
     between,
     count,
     factor_noun,
     group_name,
     listed,
     percent,
+    plain,
     points,
     scale_points,
 )
@@ -110,7 +110,7 @@ def no_better_than_chance(
 ) -> str:
     """State that nothing can be said because the judges agree no better than chance; without a percentage."""
     who = "two judges" if judges == 2 else f"{judges} judges"
-    rates = listed([_plain(name) for name in names])
+    rates = listed([plain(name) for name in names])
     if reliability is None or reliability.value is None:
         alike = f"at least one of the {who} answered alike for every edit, as this is counted"
         why = f"{alike}, so how far they agree is not defined"
@@ -182,7 +182,7 @@ def false_gap(g: GapEvidence, false: FalseDifference, first: GroupDifference, fa
     """State that judges report the outcome on unchanged portraits too, more or less often for the named group."""
     more = "more" if false.value > 0 else "less"
     return (
-        f"The judges also report {_plain(Measure(g.test.measure).name)} on unchanged portraits, {more} often for those "
+        f"The judges also report {plain(Measure(g.test.measure).name)} on unchanged portraits, {more} often for those "
         f"labelled {_label(factor, first.level)} ({percent(false.rate)} of null pairs)."
     )
 
@@ -243,11 +243,11 @@ def no_gap(
     size: float | None,
 ) -> str:
     """State that no difference between groups of a factor was shown, and how large one may still be."""
-    which = f"any of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
+    which = f"any of {len(rates)} rates" if len(rates) > 3 else listed([plain(rate) for rate in rates])
     text = f"No difference by {factor_noun(factor)} label was shown in {which}."
     if widest is None or group is None or size is None:
         return f"{text} The data give no interval, so how large a difference could hide is not known."
-    detail = f"{_plain(Measure(widest.test.measure).name)}, {_label(factor, group.level)}"
+    detail = f"{plain(Measure(widest.test.measure).name)}, {_label(factor, group.level)}"
     if widest.people is not None:
         detail += f"; {widest.people.labelled:,} edits rated by people, corrected"
     other = "the other group" if len(widest.groups) == 2 else "the average"
@@ -256,7 +256,7 @@ def no_gap(
 
 def even_groups(factor: Factor, rates: Sequence[str], margin: float, size: float, confidence: float) -> str:
     """State that the groups of a factor are even within a margin."""
-    which = f"each of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
+    which = f"each of {len(rates)} rates" if len(rates) > 3 else listed([plain(rate) for rate in rates])
     return (
         f"Even within ±{points(margin)} by {factor_noun(factor)} label in {which}: no gap's "
         f"{100 * confidence:g}% interval "
@@ -320,16 +320,16 @@ def _missing(t: ShiftTest, rater: str) -> str:
     """Return the number of edits without a score; failed requests have a separate finding."""
     if not t.missing or t.measure.name in OUTCOME_RATES:
         return ""
-    return f"; {t.missing:,} without a {'score' if rater == ENSEMBLE else 'measurement'}"
+    if rater == ENSEMBLE:
+        return f"; {t.missing:,} without a score"
+    every = t.n + t.missing
+    least, most = ((t.value * t.n + sign * t.missing) / every for sign in ((-1, 1) if t.two_sided else (0, 1)))
+    reach = f"{points(least)} and {points(most)}" if t.two_sided else f"{percent(least)} and {percent(most)}"
+    return f"; {t.missing:,} without a measurement, with which it lies between {reach}"
 
 
 def _label(factor: Factor, code: str) -> str:
     return group_name({factor.name: code}, [factor]) or factor.titles.get(code, code)
-
-
-def _plain(rate: str) -> str:
-    """Return the name of a rate in words, without "measured"."""
-    return NOUNS.get(rate) or rate.removeprefix("measured_").replace("_", " ")
 
 
 def _minus(value: float | None) -> float | None:

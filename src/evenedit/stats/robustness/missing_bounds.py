@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from evenedit.core.records import Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.results import Bound
+from evenedit.stats.engine.estimates import rate_range
 
 
-def bounds(estimates: Iterable[Estimate]) -> Iterator[Bound]:
+def bounds(estimates: Iterable[Estimate], rater: str | None = None) -> Iterator[Bound]:
     """Yield a bound for every gap whose groups lack scores.
 
     A group with h hits among n valid scores and m missing ones has a rate between h / (n + m) and (h + m) / (n + m).
@@ -25,7 +26,7 @@ def bounds(estimates: Iterable[Estimate]) -> Iterator[Bound]:
         shares = [e.value for e in members if e.value is not None]
         if len(shares) < 2 or not any(e.missing for e in members):
             continue
-        ranges = [_range(e) for e in members]
+        ranges = [rate_range(e) for e in members]
         pairs = [(a, b) for i, a in enumerate(ranges) for j, b in enumerate(ranges) if i != j]
         yield Bound(
             measure.replace("rate.", "gap.", 1),
@@ -37,10 +38,5 @@ def bounds(estimates: Iterable[Estimate]) -> Iterator[Bound]:
             max(0.0, *(a[0] - b[1] for a, b in pairs)),
             max(a[1] - b[0] for a, b in pairs),
             sum(e.missing for e in members),
+            rater,
         )
-
-
-def _range(e: Estimate) -> tuple[float, float]:
-    hits = round((e.value or 0.0) * e.n)
-    every = e.n + e.missing
-    return hits / every, (hits + e.missing) / every

@@ -78,7 +78,7 @@ class FalseCalls:
     def validates(self, measure: str, factor: str | None) -> bool:
         """Return whether an instrument reports few changes on null pairs, and not more in one group."""
         name = Measure(measure)
-        rate = name.to(MeasureKind.RATE) if name.kind == MeasureKind.GAP else name
+        rate = name if name in self.estimates and name.kind != MeasureKind.GAP else name.to(MeasureKind.RATE)
         e = self.estimates.get(rate)
         if e is None or e.value is None or (abs(e.value) if _is_false(rate) else 1 - e.value) > MOST_FALSE:
             return False
