@@ -13,7 +13,7 @@ from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, 
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Index, interval_excludes
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
+from evenedit.report.render.table import Cell, Number, Table, Unit, fill_table, format_number, short_list
 from evenedit.report.text.summary import Sentence
 from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift
 from evenedit.results.results import Results
@@ -176,15 +176,6 @@ def _points(moved: Moved) -> str:
 
 # -- tables ----------------------------------------------------------------------------------------------------
 
-_NUMBERS = (
-    Column("mean", "Mean shift"),
-    Column("size", "Mean absolute shift"),
-    Column("changed", "Changed"),
-    Column("changed_two", "Changed by ≥2"),
-    Column("beyond", "Changed beyond repeats"),
-)
-_WHERE = (text("judge", "Judge"), text("comparison", "Asked otherwise"), text("question", "Question"))
-
 
 def _numbers(s: Shift) -> tuple[Cell, ...]:
     return (
@@ -197,33 +188,21 @@ def _numbers(s: Shift) -> tuple[Cell, ...]:
 
 
 def _moves(check: JudgeCheck, index: Index) -> Table | None:
-    return table_of(
+    return fill_table(
         index,
         "moves",
-        "Shifts of the scores",
-        "Every edit is its own control. Asked again, edited image first and without colour are compared with a first "
-        "repeat on the same occasion. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
-        (*_WHERE, *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
         [
             (s.judge, s.comparison, s.question, *_numbers(s), s.n, s.missing)
             for s in check.shifts
             if not s.group and s.n
         ],
-        notes=(
-            f"Brackets: {index.level} intervals, clustered by face (shares: Korn and Graubard; none "
-            "where nothing changed); not adjusted for the number of questions. Beyond repeats: share changed minus the "
-            "share that asking again changes, over edits with all of these answers.",
-        ),
     )
 
 
 def _groups(check: JudgeCheck, index: Index) -> Table | None:
-    return table_of(
+    return fill_table(
         index,
         "groups",
-        "Shifts of the scores by group",
-        "By the dataset's label of the source.",
-        (*_WHERE, text("group", "Group"), *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
         [
             (s.judge, s.comparison, s.question, index.group_label(s.group), *_numbers(s), s.n, s.missing)
             for s in check.shifts
@@ -234,18 +213,9 @@ def _groups(check: JudgeCheck, index: Index) -> Table | None:
 
 def _calls(check: JudgeCheck, index: Index) -> Table | None:
     titles = {STUDY: "the study itself", **check.rules["variants"]}
-    return table_of(
+    return fill_table(
         index,
         "calls",
-        "Calls of the check",
-        "How the calls about the sampled edits ended, and the model that the provider reports.",
-        (
-            text("judge", "Judge"),
-            text("asked", "Asked"),
-            *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
-            Column("not_asked", "not asked"),
-            text("models", "Model reported"),
-        ),
         [
             (
                 *(a.judge, titles[a.variant], a.scored, a.refused, a.unparseable, a.failed, a.not_asked),
