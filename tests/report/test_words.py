@@ -2,16 +2,17 @@
 
 import pytest
 
-from evenedit.report.contents import TABLES, all_tables
+from evenedit.report.contents import FIGURES, TABLES, all_tables
 from evenedit.report.render.index import Index
-from evenedit.report.render.words import _entries
+from evenedit.report.render.words import entries
 from tests.support.random_studies import random_study
 
 OF_A_CHECK = {"moves", "groups", "calls"}
 
 
-def test_every_table_has_words_and_all_words_have_a_table() -> None:
-    assert set(_entries("tables")) == {*TABLES, *OF_A_CHECK, "shared"}
+def test_tables_and_figures_have_words_and_all_words_are_used() -> None:
+    assert set(entries("tables")) == {*TABLES, *OF_A_CHECK, "shared"}
+    assert set(entries("figures")) == {*FIGURES, "figure_moves"}
 
 
 @pytest.mark.parametrize("seed", (3, 46, 137))

@@ -9,7 +9,17 @@ from typing import Any
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
-from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, new_figure, render_figure
+from evenedit.report.figures.base import (
+    BLUE,
+    FAINT,
+    Drawing,
+    FigureFile,
+    dot,
+    drawing,
+    name_rows,
+    new_figure,
+    render_figure,
+)
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Index, interval_excludes
@@ -245,31 +255,14 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
                 ax = axes[row][column]
                 ax.axvline(0, color=FAINT, linewidth=1)
                 for s in places[judge, comparison]:
-                    dot(
-                        ax,
-                        questions.index(s.question),
-                        s.mean.value or 0.0,
-                        s.mean.low,
-                        s.mean.high,
-                        BLUE,
-                        filled=_is_moved(s),
-                    )
+                    dot(ax, questions.index(s.question), s.mean, BLUE, filled=_is_moved(s))
                     if _is_moved(s):
                         moved.append(f"{judge}, {COMPARED[comparison]}, {_title(index, s)}: {_points(s.mean)}.")
                 ax.set_title(f"{judge}\n{index.name(comparison)}" if row == 0 else index.name(comparison))
                 _scale(index, ax, questions)
-        return Drawing(
-            figure,
-            "figure_moves",
-            "Shifts of each judge's scores",
-            f"Mean shift of the score in points, with {index.level} intervals, clustered by face. Filled: without 0. "
-            "Right of the line: higher scores than before.",
-            "Mean shifts by judge, way of asking and question. " + (" ".join(moved[:12]) or "Every interval holds 0."),
-        )
+        return drawing(figure, index, "figure_moves", moved=" ".join(moved[:12]))
 
 
 def _scale(index: Index, ax: Any, questions: Sequence[str]) -> None:
-    ax.set_yticks(range(len(questions)), [index.name(q) for q in questions])
-    ax.set_ylim(len(questions) - 0.4, -0.6)
-    ax.grid(axis="x")
+    name_rows(ax, [index.name(q) for q in questions])
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:+g}".replace("-", "−").replace("+0", "0") if x else "0")

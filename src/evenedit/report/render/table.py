@@ -17,7 +17,7 @@ from evenedit.core.spreadsheet import harmless
 from evenedit.report.render.index import Index, Label
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.words import entry_of, filled
+from evenedit.report.render.words import entries, filled
 
 DASH = "–"
 """Printed where there is no number."""
@@ -238,7 +238,7 @@ def fill_table(
     `columns` are those that depend on the data, a code standing for a column of numbers; `words` fill the
     texts, and `notes` come after those of the file.
     """
-    entry = entry_of("tables", id)
+    entry = entries("tables")[id]
 
     def fill(text: str) -> str:
         return filled(text, index, words)

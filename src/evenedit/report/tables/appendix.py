@@ -9,64 +9,13 @@ from typing import Any
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
 from evenedit.report.render.index import Index, Label, listed
 from evenedit.report.render.table import DASH, Cell, Column, Table, fill_table, format_number, text
+from evenedit.report.render.words import entries
 from evenedit.results.materials import JudgedCase
 
 CATEGORIES = {"table10": "Occupation", "table11": "Vulnerability"}
 """By table, the category of the prompts that the paper prints in it."""
-ARMS: dict[tuple[str, str], tuple[str, str]] = {
-    (Experiment.DIAGNOSIS, ConditionKind.BASELINE): (
-        "source and edit",
-        "whether the edit was applied, and what else changed",
-    ),
-    (Experiment.DIAGNOSIS, ConditionKind.FLOOR): (
-        "source and null edit",
-        "what the editor changes when nothing is asked",
-    ),
-    (Experiment.MITIGATION, ConditionKind.FEATURE): (
-        "source and edit with the feature prompt",
-        "whether the feature prompt keeps the person",
-    ),
-    (Experiment.MITIGATION, ConditionKind.PLACEBO): (
-        "source and the same edit with another seed",
-        "what repeating an edit does by itself",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.BASELINE): (
-        "two portraits and one output",
-        "who gets the role of the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.SWAPPED): (
-        "the same with the other pronoun",
-        "whether the editor follows the pronoun or the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.REVERSED): (
-        "the same with the two portraits in the other order",
-        "whether the editor follows the order of the portraits or the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.SWAPPED_REVERSED): (
-        "the same with the other pronoun and the other order",
-        "pronoun and order together",
-    ),
-}
-"""By experiment and condition, what is compared and what it shows."""
 IN_LANGUAGE = ("the same request in another language", "how far the rates depend on the language")
 """What requests in other languages are compared with, and what it shows."""
-SURVEY: dict[str, str] = {
-    "platform": "Platform",
-    "surveys": "Surveys",
-    "sampler": "How cases were drawn",
-    "cases": "Cases",
-    "items_per_task": "Items per task",
-    "gold_per_task": "of these gold items",
-    "instructed_per_task": "Instructed checks per task",
-    "tasks": "Tasks",
-    "raters_per_item": "People per task",
-    "participants": "Participants wanted",
-    "minutes_per_task": "Minutes per task, as planned",
-    "pay_per_task": "Pay per task",
-    "fee": "Fee of the platform, share of the pay",
-    "total": "Total cost, as planned",
-}
-"""The rows of table 16, in its order."""
 MONEY = ("pay_per_task", "total")
 
 
@@ -131,9 +80,9 @@ def experiments(index: Index) -> Table | None:
     """Table 13 of the paper: what is compared with what, and how many edits were asked for."""
     counts = index.results.counts
     rows: list[tuple[Cell, ...]] = [
-        (experiment, condition, *ARMS[experiment, condition], counts[f"edits.{experiment}.{condition}"])
-        for experiment, condition in ARMS
-        if f"edits.{experiment}.{condition}" in counts
+        (arm["experiment"], arm["condition"], arm["compared"], arm["goal"], counts[key])
+        for arm in entries("names")["arms"]
+        if (key := f"edits.{arm['experiment']}.{arm['condition']}") in counts
     ]
     before = f"edits.{Experiment.DIAGNOSIS}."
     rows += [
@@ -178,7 +127,9 @@ def survey_settings(index: Index) -> Table | None:
     """Table 16 of the paper: how people were asked."""
     survey = index.results.materials.survey
     rows: list[tuple[Cell, ...]] = [
-        (title, written(_survey_value(key, survey))) for key, title in SURVEY.items() if key in survey
+        (title, written(_survey_value(key, survey)))
+        for key, title in entries("names")["survey"].items()
+        if key in survey
     ]
     counts = index.results.counts
     if rows:
