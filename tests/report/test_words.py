@@ -3,16 +3,18 @@
 import pytest
 
 from evenedit.report.contents import FIGURES, TABLES, all_tables
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.index import Index
 from evenedit.report.render.words import entries
 from tests.support.random_studies import random_study
 
-OF_A_CHECK = {"moves", "groups", "calls"}
+ELSEWHERE = {"moves", "groups", "calls", "leaderboard", "differences"}
+"""Tables of a judge check and of comparisons."""
 
 
 def test_tables_and_figures_have_words_and_all_words_are_used() -> None:
-    assert set(entries("tables")) == {*TABLES, *OF_A_CHECK, "shared"}
-    assert set(entries("figures")) == {*FIGURES, "figure_moves"}
+    assert set(entries("tables")) == {*TABLES, *ELSEWHERE, "shared"}
+    assert set(entries("figures")) == {*FIGURES, *PHOTO_FIGURES, "figure_moves"}
 
 
 @pytest.mark.parametrize("seed", (3, 46, 137))

@@ -45,7 +45,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table5": tables.mitigation_by_main_factor,
     "effects": inference.mitigation_effects,
     "preference": arms.preferences,
-    "table7": tables.stereotypes,
+    "table7": arms.stereotypes,
     "roles": arms.roles,
     "role_effects": arms.role_effects,
     "planted": checks.planted_effects,

@@ -16,7 +16,7 @@ from evenedit.report.figures.inline import add_tooltips, inline_svg, tip
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import CaseLinks, Selection
 from evenedit.report.render.table import Number, Unit
-from evenedit.report.render.words import entries, filled
+from evenedit.report.render.words import texts_of
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
 BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
@@ -169,7 +169,7 @@ def in_percent(ax: Any) -> None:
 
 def drawing(figure: Figure, index: Index, id: str, **words: object) -> Drawing:
     """Return a drawn figure with the texts that words/figures.toml has for it, filled with `words`."""
-    return Drawing(figure, id, **{name: filled(text, index, words) for name, text in entries("figures")[id].items()})
+    return Drawing(figure, id, **texts_of("figures", id, index=index, **words))
 
 
 def tip_of(index: Index, who: str, e: Estimate, unit: Unit, rater: str | None = None) -> str:

@@ -20,8 +20,7 @@ from evenedit.report.figures.base import (
 )
 from evenedit.report.render.index import Index, interval_excludes
 from evenedit.report.render.table import format_number
-from evenedit.report.tables.experiments import occupations
-from evenedit.report.tables.main import CODED
+from evenedit.report.tables.experiments import CODED, occupations
 
 ARMS = ((ConditionKind.FEATURE, BLUE), (ConditionKind.PLACEBO, FAINT))
 PRONOUNS = (ConditionKind.BASELINE, ConditionKind.SWAPPED)

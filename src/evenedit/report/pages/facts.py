@@ -66,4 +66,4 @@ def limits(index: Index) -> list[str]:
     faces = max((t.faces for t in results.tests), default=0)
     cells = math.prod(max(len(index.levels(f.name)), 1) for f in index.factors)
     aged = any(Measure(e.measure).name in index.rubric.replaced for e in results.estimates)
-    return lines_of("limits.txt", index, faces=faces, cells=cells, aged=aged)
+    return lines_of("limits.txt", index=index, faces=faces, cells=cells, aged=aged)

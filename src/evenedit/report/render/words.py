@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,17 @@ def _template(text: str) -> Template:
     return texts.from_string(text)
 
 
-def filled(text: str, index: Any, words: Mapping[str, object]) -> str:
-    """Return a text with its variables filled in: `index` with the results, and `words`."""
-    return _template(text).render(index=index, **words)
+def filled(text: str, **words: object) -> str:
+    """Return a text with its variables filled in."""
+    return _template(text).render(words)
 
 
-def lines_of(file: str, index: Any, **words: object) -> list[str]:
+def texts_of(kind: str, id: str, **words: object) -> dict[str, str]:
+    """Return the texts of one entry of a file by their names, filled in."""
+    return {name: filled(text, **words) for name, text in entries(kind)[id].items()}
+
+
+def lines_of(file: str, **words: object) -> list[str]:
     """Return the lines of a text file of words, filled in, without empty ones."""
-    text = filled((WORDS / file).read_text("utf-8"), index, words)
+    text = filled((WORDS / file).read_text("utf-8"), **words)
     return [line.strip() for line in text.splitlines() if line.strip()]

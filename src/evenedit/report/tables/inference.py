@@ -8,7 +8,7 @@ from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import PEOPLE, Selection
-from evenedit.report.render.table import Cell, Number, Table, Unit, fill_table
+from evenedit.report.render.table import UNITS, Cell, Number, Table, fill_table
 from evenedit.results.results import MitigationEffect, PredictionPowered
 
 
@@ -70,13 +70,6 @@ def seeds(index: Index) -> Table | None:
 
 PAPER_FACTOR = "race"
 """The factor that the paper's tables are by."""
-UNITS: dict[str, Unit] = {
-    MeasureKind.MEAN: "score",
-    MeasureKind.RATE: "share",
-    MeasureKind.CONTRAST: "points",
-    MeasureKind.GAP: "points",
-    MeasureKind.SHIFT: "points",
-}
 KINDS = {
     MeasureKind.MEAN: "mean score",
     MeasureKind.RATE: "rate",

@@ -1,4 +1,4 @@
-"""The main tables of the report: scores, rates, gaps, mitigation and stereotypes. A table without rows is None."""
+"""The main tables of the report: scores, rates, gaps and mitigation. A table without rows is None."""
 
 from __future__ import annotations
 
@@ -18,16 +18,6 @@ from evenedit.results.words import points
 RACE_CHANGE = "race_change"
 """The rate of the paper's Table 20."""
 LEVEL_ORDER = (*EFFECT_LEVELS, "none", "cannot_tell", None)
-VERDICT_RATES = ("followed", "resisted", "unclear")
-CODED = "coded_gender"
-"""The key of groups of stereotype prompts: the gender that the occupation is coded as."""
-STEREOTYPE_ARMS = (
-    ConditionKind.BASELINE,
-    ConditionKind.SWAPPED,
-    ConditionKind.REVERSED,
-    ConditionKind.SWAPPED_REVERSED,
-)
-"""Both pronouns, with the portraits in either order."""
 
 
 def counts_of(numbers: Iterable[Number]) -> tuple[Range, Range]:
@@ -39,7 +29,8 @@ def counts_of(numbers: Iterable[Number]) -> tuple[Range, Range]:
     )
 
 
-def _has(numbers: Iterable[Number]) -> bool:
+def has_any(numbers: Iterable[Number]) -> bool:
+    """Return whether any number was estimated."""
     return any(x.n is not None for x in numbers)
 
 
@@ -73,7 +64,7 @@ def _by_editor(
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
         numbers = [Number.of(find(m, editor), unit) for m in measures.values()]
-        if _has(numbers):
+        if has_any(numbers):
             rows.append((editor or POOLED, *numbers, *counts_of(numbers)))
     columns = [Column(code, _title(index, m)) for code, m in measures.items()]
     return fill_table(index, id, rows, columns=columns, codes=list(measures))
@@ -91,7 +82,7 @@ def aging_accuracy(index: Index) -> Table | None:
     for editor in index.lines("diagnosis"):
         groups = [index.main_group(code) for code in ("", *index.main_levels())]
         numbers = [Number.of(index.find(Measure.mean("aging_accuracy"), editor, group), "score") for group in groups]
-        if _has(numbers):
+        if has_any(numbers):
             rows.append((editor or POOLED, *numbers, numbers[0].n, numbers[0].missing))
     return fill_table(
         index,
@@ -137,7 +128,7 @@ def race_change_by_main_factor(index: Index) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for code in index.main_levels():
         numbers = [Number.of(index.find(race_change, e, index.main_group(code)), "share") for e in lines]
-        if _has(numbers):
+        if has_any(numbers):
             editors = [x for e, x in zip(lines, numbers, strict=True) if e is not None]
             rows.append((index.main_label(code), *numbers, *counts_of(editors)))
     tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
@@ -177,7 +168,7 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
                 if MITIGATED[0] in changed
             ]
             deltas = [Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in changed]
-            if _has(deltas):
+            if has_any(deltas):
                 rows.append((editor or POOLED, index.main_label(code), *scores, *deltas, *counts_of(deltas)))
     columns = [
         Column(f"{arm}_{MITIGATED[0]}", f"{index.name(MITIGATED[0])}, {index.name(arm).lower()}")
@@ -196,22 +187,6 @@ def _changes(index: Index, question: str) -> bool:
         index.find(Measure.delta(question), editor, experiment="mitigation", condition=ConditionKind.FEATURE)
         for editor in index.lines("mitigation")
     )
-
-
-def stereotypes(index: Index) -> Table | None:
-    """Table 7 of the paper, with the swapped-pronoun control; over all prompts and by coded gender."""
-    conditions = index.conditions("stereotype")
-    groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
-    rows: list[tuple[Cell, ...]] = []
-    for editor in index.lines("stereotype"):
-        for condition in (c for c in STEREOTYPE_ARMS if c in conditions):
-            find = partial(index.find, experiment="stereotype", condition=condition)
-            for group in groups:
-                numbers = [Number.of(find(Measure.rate(verdict), editor, group), "share") for verdict in VERDICT_RATES]
-                if _has(numbers):
-                    coded = f"{group[CODED]}-coded" if group else "all occupations"
-                    rows.append((editor or POOLED, condition, coded, *numbers, *counts_of(numbers)))
-    return fill_table(index, "table7", rows, columns=VERDICT_RATES)
 
 
 def gap_cells(index: Index, t: GapTest, gap: Number) -> tuple[Cell, ...]:

@@ -8,10 +8,8 @@ from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index, Label, plural
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, fill_table
+from evenedit.report.render.table import DASH, UNITS, Cell, Column, Number, Table, fill_table
 from evenedit.results.results import Coverage
-
-_UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
 
 def sensitivity(index: Index) -> Table | None:
@@ -148,7 +146,7 @@ def judges_alone(index: Index) -> Table | None:
     for by_judge in by_place.values():
         e = next(iter(by_judge.values()))
         measure = Measure(e.measure)
-        unit = _UNITS[measure.kind]
+        unit = UNITS[measure.kind]
         factor = next(iter(e.group), None)
         ensemble = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
         values = [f.value for f in by_judge.values() if f.value is not None]

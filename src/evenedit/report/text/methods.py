@@ -38,7 +38,7 @@ def methods(index: Index) -> str:
     chosen = CHOSEN.get(str(results.rules.get("mitigation_cases", "")), "how they were chosen is not recorded")
     lines = lines_of(
         "methods.txt",
-        index,
+        index=index,
         simulated=simulated_note(results.simulated) if results.simulated else "",
         labelled=[text for f in index.factors if (text := _labelled(index, f.name))],
         editors=results.editors,
