@@ -515,7 +515,7 @@ def test_an_instrument_measures_edits_and_a_judge_answers_calls():
     shown = [s.text for s in summarise(results)]
     assert "The skin instrument could measure 97.6% of 123 edits." in shown
     assert "a-judge answered 95.9% of 123 calls." in shown
-    assert "Measured (skin), by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in shown
+    assert "Measured (skin), by prompt: Skin ΔL* as displayed from −1.00 (O-02) to +2.50 (O-01)." in shown
 
 
 def test_readings_without_any_difference_are_counted_apart():
