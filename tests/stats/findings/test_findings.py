@@ -205,10 +205,12 @@ def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_sco
         "simulated-erasing gap gap.soft_erasure by age",
         "simulated-replacing gap gap.race_change by race",
         "simulated-replacing gap gap.gender_change by gender",
+        "simulated-lightening shift shift.skin_tone",
+        "simulated-erasing shift rate.soft_erasure",
+        "simulated-replacing shift rate.gender_change",
+        "simulated-replacing stereotype rate.followed",
     ):
-        assert sum(name in names for names in clear) >= 3, (
-            name
-        )  # four prompts: docs/validation/findings.md has the power
+        assert sum(name in names for names in clear) >= 4, name
     assert sum(bool(names - set(known)) for names in clear) <= 1
 
 

@@ -28,6 +28,7 @@ from evenedit.results.results import GapTest, GroupDifference
 from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
 from evenedit.stats.disparity.direction import SeenReadings
+from evenedit.stats.engine.anom import deviation_weights
 from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
@@ -472,9 +473,8 @@ class FindingBuilder:
 
 def _weights(groups: Sequence[GroupDifference], factor: str, level: str) -> list[tuple[Mapping[str, str], float]]:
     """Return the weights of a group's difference: from the other of two groups, or from the mean of all."""
-    share = 1.0 if len(groups) == 2 else 1 / len(groups)
-    own_weight = 1.0 if len(groups) == 2 else 1 - share
-    return [({factor: g.level}, own_weight if g.level == level else -share) for g in groups]
+    weights = deviation_weights(len(groups))[[g.level for g in groups].index(level)]
+    return [({factor: g.level}, float(w)) for g, w in zip(groups, weights, strict=True)]
 
 
 def _alpha(r: Reliability) -> float:
