@@ -18,7 +18,6 @@ from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import PanelTests
 from evenedit.stats.findings.design import can_compare_groups
 from evenedit.stats.findings.findings import FindingInputs, add_findings
@@ -336,9 +335,7 @@ def test_two_gap_tests_with_one_key_are_an_error():
     keys = [test.key(ENSEMBLE) for test in evidence.gaps]
     assert len(set(keys)) == len(keys)
     with pytest.raises(AssertionError, match="same key"):
-        add_findings(
-            FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors, table.rubric))
-        )
+        add_findings(FindingInputs(table, combined, QUICK, [evidence, evidence], Results({}, {}, ())))
 
 
 def test_null_pairs_are_no_error_of_a_judge_that_calls_their_request_ignored():
