@@ -17,6 +17,7 @@ from evenedit.core.spreadsheet import harmless
 from evenedit.report.render.index import Index, Label
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
+from evenedit.report.render.words import entries, filled
 
 DASH = "–"
 """Printed where there is no number."""
@@ -220,6 +221,37 @@ class Table:
             lines += ["\\midrule", *(_latex_row(row, narrow, self.name) for row in self.foot)]
         lines += ["\\bottomrule", "\\end{tabular}}", *(notes if number == parts else ()), "\\end{table}"]
         return "\n".join(lines) + "\n"
+
+
+def fill_table(
+    index: Index,
+    id: str,
+    rows: Iterable[tuple[Cell, ...]],
+    *,
+    columns: Iterable[Column | str] = (),
+    foot: Iterable[tuple[Cell, ...]] = (),
+    notes: Iterable[str] = (),
+    **words: object,
+) -> Table | None:
+    """Return the table that words/tables.toml describes, with these rows, or None where it has no rows.
+
+    `columns` are those that depend on the data, a code standing for a column of numbers; `words` fill the
+    texts, and `notes` come after those of the file.
+    """
+    entry = entries("tables")[id]
+
+    def fill(text: str) -> str:
+        return filled(text, index, words)
+
+    several: list[Column] = []
+    for kind, *code_and_title in entry["columns"]:
+        if kind == "*":
+            several += [Column(c, index.name(c)) if isinstance(c, str) else c for c in columns]
+        else:
+            code, title = map(fill, code_and_title)
+            several.append(Column(code, title, numeric=kind == "number", prose=kind == "prose"))
+    every = (*filter(None, map(fill, entry.get("notes", ()))), *notes)
+    return table_of(index, id, fill(entry["title"]), fill(entry["caption"]), several, rows, notes=every, foot=foot)
 
 
 def table_of(

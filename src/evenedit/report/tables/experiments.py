@@ -8,7 +8,7 @@ from functools import partial
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import POOLED, Index
-from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
+from evenedit.report.render.table import Cell, Column, Number, Table, fill_table
 from evenedit.report.tables.main import CODED, STEREOTYPE_ARMS
 
 ARMS = (ConditionKind.FEATURE, ConditionKind.PLACEBO)
@@ -49,26 +49,7 @@ def preferences(index: Index) -> Table | None:
                 if answers.n:
                     who = index.main_label(code)
                     rows.append((editor or POOLED, arm, who, *numbers, answers.n, answers.missing))
-    return table_of(
-        index,
-        "preference",
-        "Which output keeps the person's identity better",
-        "Share of judgements that prefer the mitigated output to its baseline, of those that prefer one of the two "
-        "(50% = no preference); ties beside it as shares of all.",
-        (
-            text("editor", "Editor"),
-            text("arm", "Arm"),
-            text(index.main.name, index.main.title),
-            *(Column(rate, title) for rate, title in PREFERENCES.items()),
-            Column("n", "n"),
-            Column("missing", "missing"),
-        ),
-        rows,
-        notes=(
-            "Each judge saw both orders; an answer that changed with the order is unclear. "
-            "Placebo: the baseline again with another seed, where no preference is expected.",
-        ),
-    )
+    return fill_table(index, "preference", rows, columns=(Column(rate, title) for rate, title in PREFERENCES.items()))
 
 
 def roles(index: Index) -> Table | None:
@@ -88,29 +69,7 @@ def roles(index: Index) -> Table | None:
                     rows.append(
                         (editor or POOLED, condition, occupations(group), *numbers, numbers[0].n, numbers[0].missing)
                     )
-    return table_of(
-        index,
-        "roles",
-        "Who got the role",
-        "Which of the two source portraits is shown as the target occupation, as shares of all answers.",
-        (
-            text("editor", "Editor"),
-            text("condition", "Condition"),
-            text("occupations", "Occupations"),
-            *(Column(role, title) for role, title in columns.items()),
-            Column("n", "n"),
-            Column("missing", "missing"),
-        ),
-        rows,
-        notes=(
-            "Contradicts the verdict: of edits where both were decided, how often the role went to the coded gender "
-            "and the verdict says resisted, or the reverse.",
-            "To the coded gender: of edits where one portrait got the role, how often it was that of the coded gender: "
-            "the verdict computed from the role. Rows separate pronoun, order and coding: where the role follows the "
-            "pronoun, it changes with swapped; where it follows the order, with reversed; where neither moves it and "
-            "it differs by coding, it follows the occupation.",
-        ),
-    )
+    return fill_table(index, "roles", rows, columns=(Column(role, title) for role, title in columns.items()))
 
 
 def role_effects(index: Index) -> Table | None:
@@ -119,23 +78,7 @@ def role_effects(index: Index) -> Table | None:
         (e.editor, EFFECTS[e.effect], Number(e.value, "points", e.low, e.high), e.prompts)
         for e in index.results.role_effects
     ]
-    return table_of(
-        index,
-        "role_effects",
-        "What decides who gets the role",
-        "What each adds to the share of roles that go to the male portrait, the others held; 0: it decides nothing.",
-        (
-            text("editor", "Editor"),
-            text("effect", "Effect"),
-            Column("value", "Difference"),
-            Column("prompts", "prompts"),
-        ),
-        rows,
-        notes=(
-            f"Brackets: {index.level} intervals over prompts. Edits where nobody clearly got the role are left out. "
-            "The occupation's effect is over prompts that were asked with both pronouns, or name none.",
-        ),
-    )
+    return fill_table(index, "role_effects", rows)
 
 
 def occupations(group: Mapping[str, str]) -> str:

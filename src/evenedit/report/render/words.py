@@ -1,0 +1,41 @@
+"""The words of the report, which are data: TOML files whose longer texts are Jinja templates."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined, Template
+
+from evenedit.report.render.scales import scales
+from evenedit.results.words import count, factor_noun, listed, plural
+
+WORDS = Path(__file__).parents[1] / "words"
+
+
+@cache
+def entries(kind: str) -> dict[str, Any]:
+    """Return the content of a file of words: names, tables, figures or sections."""
+    return tomllib.loads((WORDS / f"{kind}.toml").read_text("utf-8"))
+
+
+@cache
+def _template(text: str) -> Template:
+    shared = DictLoader(entries("tables")["shared"])
+    texts = Environment(loader=shared, undefined=StrictUndefined, autoescape=False)
+    texts.globals |= {"noun": factor_noun, "plural": plural, "scales": scales, "count": count, "listed": listed}
+    return texts.from_string(text)
+
+
+def filled(text: str, index: Any, words: Mapping[str, object]) -> str:
+    """Return a text with its variables filled in: `index` with the results, and `words`."""
+    return _template(text).render(index=index, **words)
+
+
+def lines_of(file: str, index: Any, **words: object) -> list[str]:
+    """Return the lines of a text file of words, filled in, without empty ones."""
+    text = filled((WORDS / file).read_text("utf-8"), index, words)
+    return [line.strip() for line in text.splitlines() if line.strip()]
