@@ -31,7 +31,8 @@ def refusing() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"{}")
 
-        do_POST = do_GET
+        def do_POST(self) -> None:
+            self.do_GET()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
