@@ -29,7 +29,7 @@ from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import ASKED_BETWEEN, RatingTable, edit_columns
+from evenedit.ratings.table import ASKED_BETWEEN, BLOCK, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
 """A table to read: the path of a CSV file, or a data frame."""
@@ -44,6 +44,7 @@ OPTIONAL = {
     "kind": Kind.VLM.value,
     "request_id": "",
     "source_id": "",
+    BLOCK: "",
     "asks": "",
 }
 """Columns a file may have, and what holds where they are absent or empty."""
@@ -273,7 +274,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor],
     """Return the rows with checked texts and numeric answers."""
     out = frame[["_place", "_line"]].copy()
     is_verdict, is_edits = "verdict" in frame.columns, "judge" not in frame.columns
-    for column in (*_COMMON, "source_id", "request_id"):
+    for column in (*_COMMON, "source_id", BLOCK, "request_id"):
         out[column] = texts(frame[column], str.strip) if column in frame.columns else _empty(frame)
     for column in ("outcome", "kind"):
         out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
@@ -379,8 +380,8 @@ def assemble(
     for column in ("outcome", "request_id"):
         _refuse_changes(rows, edit, column, "edit", problems)
     single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
-    for factor in factors:
-        _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
+    for column in (BLOCK, *(f.name for f in factors)):
+        _refuse_changes(single, _numbered(single, ["source_id"]), column, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
     _refuse_changes(ratings, _numbered(ratings, ["judge"]), "kind", "judge", problems)
@@ -406,7 +407,10 @@ def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
     is_unique = (edits["request_id"] != "") & ~edits["request_id"].duplicated(keep=False)
     edits["request_id"] = edits["request_id"].where(is_unique, composed)
     edits["seed"] = edits["seed"].astype(np.int64)
-    return edits[list(edit_columns(factors))]
+    if (edits[BLOCK] == "").all():
+        return edits[list(edit_columns(factors))]
+    edits[BLOCK] = edits[BLOCK].astype(str).where(edits[BLOCK] != "", edits["source_id"].astype(str))
+    return edits[[*edit_columns(factors), BLOCK]]
 
 
 @dataclass(frozen=True, slots=True)
