@@ -38,7 +38,7 @@ class CurationSession:
         self.out = out
         self.faces = faces_per_cell
         self.log = Log(folder / DATABASE)
-        self.log.bind(self.pools.hash)
+        self.log.bind(self.pools.hash, self.pools.facts.get("earlier", ()))
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
 from evenedit.report.render.index import Index, Label, listed
-from evenedit.report.render.table import DASH, Cell, Column, Table, format_number, table_of, text
+from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, format_number, table_of, text
 from evenedit.results.materials import JudgedCase
 
 CATEGORIES = {"table10": "Occupation", "table11": "Vulnerability"}
@@ -407,8 +408,59 @@ def judge_prompts(index: Index) -> Table | None:
     )
 
 
+def portraits_added(index: Index) -> Table | None:
+    """Build the table of when portraits were added; None if all were there from the start."""
+    added = Counter((p.run, p.added) for p in index.results.materials.portraits)
+    return table_of(
+        index,
+        "added",
+        "When portraits were added",
+        "By the run that added them. Portraits that were there before stayed as they were; results.json has each one.",
+        (Column("run", "Run"), text("added", "Began"), Column("portraits", "Portraits")),
+        [(run, written(when), n) for (run, when), n in sorted(added.items())] if len(added) > 1 else [],
+    )
+
+
+def twins(index: Index) -> Table | None:
+    """Build the table of how far the versions of each base portrait are from each other."""
+    units: tuple[Unit, ...] = ("score", "share", "change")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            written(p.block),
+            written(p.portrait),
+            written(p.twin["compared_with"]),
+            *(
+                DASH if (value := p.twin.get(name)) is None else Number(value, unit)
+                for name, unit in zip(("identity_distance", "changed_share", "skin_delta_L"), units, strict=True)
+            ),
+            written(str(p.twin["verdict"]).replace("_", " ")),
+        )
+        for p in index.results.materials.portraits
+        if p.twin
+    ]
+    columns = (text("base", "Base"), text("version", "Version"), text("with", "Compared with"))
+    return table_of(
+        index,
+        "twins",
+        "Versions of the same portrait",
+        "Each version is compared with another one of its base before any edit: how far the face is from that one "
+        "(0: the same; the identity instrument), how much of the picture changed, and by how much the skin is lighter.",
+        (
+            *columns,
+            Column("identity", "Distance"),
+            Column("changed", "Changed"),
+            Column("skin", "Skin, L*"),
+            text("verdict", "Change"),
+        ),
+        rows,
+        notes=("A dash: could not be read.",) if rows else (),
+    )
+
+
 APPENDIX: dict[str, Callable[[Index], Table | None]] = {
     "table13": experiments,
+    "added": portraits_added,
+    "twins": twins,
     "table10": occupation_prompts,
     "table11": vulnerability_prompts,
     "prompts": other_prompts,
