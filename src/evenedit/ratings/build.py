@@ -83,10 +83,10 @@ def edit_frame(
     requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
 ) -> pd.DataFrame:
     """Build one row for each requested edit that was made."""
-    made = [r for r in requests if r.id in edits]
-    frame = pd.DataFrame([_row(r, edits[r.id], sources, factors) for r in made], columns=edit_columns(factors))
+    edited = [r for r in requests if r.id in edits]
+    frame = pd.DataFrame([_row(r, edits[r.id], sources, factors) for r in edited], columns=edit_columns(factors))
     if len({s.block for s in sources.values()}) < len(sources):
-        frame[BLOCK] = ["+".join(sources[s].block for s in r.source_ids) for r in made]
+        frame[BLOCK] = ["+".join(sources[s].block for s in r.source_ids) for r in edited]
     return frame
 
 

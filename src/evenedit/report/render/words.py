@@ -22,16 +22,21 @@ def entries(kind: str) -> dict[str, Any]:
 
 
 @cache
-def _template(text: str) -> Template:
+def _texts() -> Environment:
     shared = DictLoader(entries("tables")["shared"])
     texts = Environment(loader=shared, undefined=StrictUndefined, autoescape=False)
     texts.globals |= {"noun": factor_noun, "plural": plural, "scales": scales, "count": count, "listed": listed}
-    return texts.from_string(text)
+    return texts
+
+
+@cache
+def _template(text: str) -> Template:
+    return _texts().from_string(text)
 
 
 def filled(text: str, **words: object) -> str:
     """Return a text with its variables filled in."""
-    return _template(text).render(words)
+    return _template(text).render(words) if "{" in text else text
 
 
 def texts_of(kind: str, id: str, **words: object) -> dict[str, str]:

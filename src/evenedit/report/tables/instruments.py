@@ -117,28 +117,15 @@ def _levels(index: Index, factor: str) -> tuple[str, ...]:
 
 def measured_gaps(index: Index) -> Table | None:
     """Gaps between groups in the measurements, and their tests."""
-    rows: list[tuple[Cell, ...]] = []
-    for rater, readings in index.instruments.items():
-        for t in in_order(readings.results.tests):
-            if t.editor not in index.lines("diagnosis"):
-                continue
-            gap = Number.of(readings.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
-            reading = Measure(t.measure).name
-            ends = [
-                (
-                    index.level_label(t.factor, code),
-                    Number.of(readings.find(Measure.rate(reading), t.editor, {t.factor: code}), "share", rater),
-                )
-                for code in (t.highest, t.lowest)
-            ]
-            rows.append(
-                (
-                    *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
-                    *gap_cells(index, t, gap),
-                    *(*ends[0], *ends[1]),
-                    *(t.faces, gap.n, gap.missing),
-                )
-            )
+    rows = [
+        (
+            *(t.editor or POOLED, rater, index.factor_label(t.factor), Measure(t.measure).name),
+            *gap_cells(index, t, readings.find, rater),
+        )
+        for rater, readings in index.instruments.items()
+        for t in in_order(readings.results.tests)
+        if t.editor in index.lines("diagnosis")
+    ]
     return fill_table(index, "measured_gaps", rows)
 
 

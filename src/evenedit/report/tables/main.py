@@ -189,14 +189,21 @@ def _changes(index: Index, question: str) -> bool:
     )
 
 
-def gap_cells(index: Index, t: GapTest, gap: Number) -> tuple[Cell, ...]:
-    """Return the cells of a gap's test; `gap` has its interval and cases."""
+def gap_cells(
+    index: Index, t: GapTest, find: Callable[..., Estimate | None], rater: str | None = None
+) -> tuple[Cell, ...]:
+    """Return the cells of a gap's test with its ends; `rater` is the instrument that measured it."""
+    gap = Number.of(find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
+    rate = Measure.rate(Measure(t.measure).name)
+    high, low = (Number.of(find(rate, t.editor, {t.factor: code}), "share", rater) for code in (t.highest, t.lowest))
     return (
         Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
         Number(t.shrunken, "points"),
         ", ".join(_different(index, t)),
         *(Number(p, "p") for p in (t.p, t.p_adjusted, t.q)),
         *(level_of(t), evidence_of(t)),
+        *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
+        *(t.faces, gap.n, gap.missing),
     )
 
 
@@ -216,20 +223,14 @@ def gap_tests(index: Index) -> Table | None:
     """Build the table of gaps with their tests, the clearest first."""
     rows: list[tuple[Cell, ...]] = []
     for t in in_order(t for t in index.results.tests if t.editor in index.lines(t.experiment)):
-        rate = Measure(t.measure).name
         find = partial(index.find, experiment=t.experiment, condition=t.condition)
         e = find(t.measure, t.editor, {t.factor: "*"})
-        gap, p = Number.of(e, "points"), None if e is None else index.results.corrected(e)
-        high, low = (
-            Number.of(find(Measure.rate(rate), t.editor, {t.factor: code}), "share") for code in (t.highest, t.lowest)
-        )
+        p = None if e is None else index.results.corrected(e)
         rows.append(
             (
-                *(t.editor or POOLED, index.factor_label(t.factor), rate),
+                *(t.editor or POOLED, index.factor_label(t.factor), Measure(t.measure).name),
                 Number(p.value, "points", p.low, p.high, p.labelled) if p else Number(None, "points"),
-                *gap_cells(index, t, gap),
-                *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
-                *(t.faces, gap.n, gap.missing),
+                *gap_cells(index, t, find),
             )
         )
     is_corrected = any(isinstance(row[3], Number) and row[3].value is not None for row in rows)

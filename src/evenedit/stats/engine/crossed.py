@@ -157,8 +157,8 @@ class CrossedPanel:
             used = np.broadcast_to(np.asarray(w) != 0, g.value.shape)
             by_prompt = by_prompt + np.where(used, w, 0.0) * g.by_prompt
             prompts |= g.has_prompt & used
-        apart = self._blocks is None or len(groups) == 1
-        faces, square, cells, cell_freedom = (_apart if apart else self._in_common)(groups, weights)
+        separate = self._blocks is None or len(groups) == 1
+        faces, square, cells, cell_freedom = (_separate if separate else self._in_common)(groups, weights)
         freedom = np.divide(faces**2, square, out=np.ones_like(faces), where=square > 0)
         several = prompts.sum(axis=0).astype(np.float64)
         correction = np.where(several > 1, several / np.maximum(several - 1, 1.0), 0.0)
@@ -197,7 +197,7 @@ class CrossedPanel:
         return self._in_blocks(self.panel.cells * members[:, None, None, None])
 
     def _in_common(self, groups: Sequence[GroupSums], weights: Sequence[Values | float]) -> tuple[Values, ...]:
-        """Return what `_apart` does for groups that share blocks; groups that share none are strata."""
+        """Return what `_separate` does for groups that share blocks; groups that share none are strata."""
         touched = self._touched(groups)
         stratum = connected_components(touched.T.astype(int) @ touched)[1]
         faces, square, cells, cell_freedom = (np.zeros_like(groups[0].value) for _ in range(4))
@@ -325,7 +325,7 @@ class CrossedPanel:
         return products
 
 
-def _apart(groups: Sequence[GroupSums], weights: Sequence[Values | float]) -> tuple[Values, ...]:
+def _separate(groups: Sequence[GroupSums], weights: Sequence[Values | float]) -> tuple[Values, ...]:
     """Return the variance over faces, its square over its degrees of freedom, and the same two of cells."""
     faces, square, cells, cell_freedom = (np.zeros_like(groups[0].value) for _ in range(4))
     for g, w in zip(groups, weights, strict=True):

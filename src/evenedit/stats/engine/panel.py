@@ -125,8 +125,8 @@ def units(edits: pd.DataFrame, alike: Sequence[Factor] = ()) -> pd.Series[str]:
 
     Also the portraits themselves if those of one block differ in the labels of `alike`.
     """
-    whole = BLOCK in edits and (edits.groupby(BLOCK)[[f.name for f in alike]].nunique() < 2).all(axis=None)
-    return edits[BLOCK if whole else "source_id"]
+    by_block = BLOCK in edits and (edits.groupby(BLOCK)[[f.name for f in alike]].nunique() < 2).all(axis=None)
+    return edits[BLOCK if by_block else "source_id"]
 
 
 def by_prompt(edits: pd.DataFrame, factor: str, labels: Mapping[str, str]) -> Axes:
