@@ -113,7 +113,7 @@ class SimulatedJudge:
             axis, short = _SHORT_FORM.get(question.id, ("", ()))
             reported = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
             moved |= self._declared(question, reported, stated)
-        return Reply(Status.SCORED, moved, raw=json.dumps(moved))
+        return Reply(Status.SCORED, moved, raw=json.dumps({q.id: _written(q, moved) for q in questions}))
 
     def _failed(self, rng: np.random.Generator) -> Reply | None:
         """Return a reply without an answer, at the rates of such replies."""
@@ -213,6 +213,14 @@ def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str
 def _is_grey(image: Image) -> bool:
     pixels = np.asarray(image.convert("RGB"))
     return bool((pixels == pixels[..., :1]).all())
+
+
+def _written(question: Question, values: Mapping[str, Any]) -> Any:
+    """Return an answer as a model writes it: a number, a code, or of a set the codes that apply."""
+    if question.sided == "set":
+        return [code for column, code in zip(question.columns, question.labels, strict=True) if values[column] == 1]
+    value = values[question.id]
+    return question.labels[value - 1] if question.coded and isinstance(value, int) else value
 
 
 def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:

@@ -365,6 +365,11 @@ class Store:
         (row,) = self._rows(query)
         return int(row[0]), float(row[1])
 
+    def pictures(self, most: int) -> list[str]:
+        """Return the pictures of some edits."""
+        query = sa.select(schema.edits.c.image).where(schema.edits.c.image.is_not(None)).limit(most)
+        return [r.image for r in self._rows(query)]
+
     def count_edits(self) -> int:
         """Return how many edits there are."""
         return int(self._rows(sa.select(sa.func.count()).select_from(schema.edits))[0][0])
