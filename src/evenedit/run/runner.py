@@ -218,8 +218,8 @@ class Runner:
             ident: Source(ident, self.store.images.put(image), attributes, origin)
             for ident, attributes, origin, image in self.design.portraits()
         }
-        kept = {i: (s.image, s.attributes) for i, s in sources.items() if i in stored}
-        if known is not None and kept != {i: (s.image, s.attributes) for i, s in stored.items()}:
+        unchanged = {i: (s.image, s.attributes) for i, s in sources.items() if i in stored}
+        if known is not None and unchanged != {i: (s.image, s.attributes) for i, s in stored.items()}:
             raise EvenEditError(
                 "the [sources] section of study.toml changed after the study started; its edits use the previous "
                 "portraits. Restore the section, or start a new study in another folder"
