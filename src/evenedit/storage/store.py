@@ -18,7 +18,7 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.core.submissions import OPEN, SubmissionState
 from evenedit.storage import schema
-from evenedit.storage.engines import postgres_engine, sqlite_engine
+from evenedit.storage.engines import postgres_engine, sqlite_engine, transact
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.locks import database_lock, database_turn, file_lock, lock_holders
@@ -149,8 +149,7 @@ class Store:
 
     def finish_run(self, run_id: int) -> None:
         """Save the time at which a run ended."""
-        with self._engine.begin() as db:
-            db.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
+        self._execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
 
     def set_fact(self, key: str, value: str) -> None:
         """Save a fact about the study, in place of an earlier value."""
@@ -228,13 +227,16 @@ class Store:
             }
             for e in edits
         ]
-        with self._engine.begin() as db:
+        ended = [e.request_id for e in edits if e.outcome is not Outcome.FAILED]
+        its = schema.submissions.c
+        open_ = schema.submissions.update().where(its.request_id.in_(ended), its.state.in_(OPEN))
+
+        def save(db: sa.Connection) -> None:
             self._upsert(schema.edits, rows, db=db)
             if submitted:
-                ended = [e.request_id for e in edits if e.outcome is not Outcome.FAILED]
-                its = schema.submissions.c
-                open_ = schema.submissions.update().where(its.request_id.in_(ended), its.state.in_(OPEN))
                 db.execute(open_.values(state=SubmissionState.ENDED.value))
+
+        transact(self._engine, save)
 
     def save_submission(self, submission: StoredSubmission, run_id: int) -> None:
         """Save a submission and how far it is; call this before sending it."""
@@ -278,10 +280,13 @@ class Store:
             for a in answers
             if "via" in a.reply.origin
         ]
-        with self._engine.begin() as db:
+
+        def save(db: sa.Connection) -> None:
             self._upsert(schema.replies, replies, db=db)
             self._upsert(schema.ratings, ratings, db=db)
             self._upsert(schema.calls, calls, db=db)
+
+        transact(self._engine, save)
 
     def save_job(self, job: BatchJob, run_id: int) -> None:
         """Save a batch job; call this before sending it."""
@@ -301,19 +306,16 @@ class Store:
 
     def found_job(self, tag: str, remote: str) -> None:
         """Save the provider's id of a batch job."""
-        with self._engine.begin() as db:
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
     def end_job(self, tag: str, ending: str, *, cleaned: bool = True) -> None:
         """Save that a batch job has ended, with the provider's word; unless `cleaned`, it still has files there."""
-        with self._engine.begin() as db:
-            row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
+        row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
 
     def cleaned_job(self, tag: str) -> None:
         """Save that an ended batch job has left nothing at the provider."""
-        with self._engine.begin() as db:
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended"))
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended"))
 
     def save_measurements(self, measurements: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
         """Save measurements: numbers, and reasons for missing ones, by request id."""
@@ -330,8 +332,7 @@ class Store:
 
     def forget_cases(self, sample: str) -> None:
         """Delete a sample."""
-        with self._engine.begin() as db:
-            db.execute(schema.cases.delete().where(schema.cases.c.sample == sample))
+        self._execute(schema.cases.delete().where(schema.cases.c.sample == sample))
 
     def damage(self) -> list[str]:
         """Return the database's own messages about damage; empty if it is intact."""
@@ -345,8 +346,8 @@ class Store:
 
     def fact(self, key: str) -> str | None:
         """Return a fact about the study, or None."""
-        with self._engine.connect() as db:
-            return db.execute(sa.select(schema.facts.c.value).where(schema.facts.c.key == key)).scalar_one_or_none()
+        rows = self._rows(sa.select(schema.facts.c.value).where(schema.facts.c.key == key))
+        return rows[0].value if rows else None
 
     def sources(self) -> dict[str, Source]:
         """Return the portraits by id."""
@@ -443,28 +444,27 @@ class Store:
         )
         return {r[0]: r[1] for r in self._rows(query)}
 
-    def answered(self, rater: str, revision: str) -> dict[str, Status]:
-        """Return the status of each of a rater's replies, by request id."""
+    def answered(self, rater: str, revision: str, only: Collection[str] | None = None) -> dict[str, Status]:
+        """Return the status of each of a rater's replies, or of those about some edits, by request id."""
         query = sa.select(schema.replies.c.request_id, schema.replies.c.status).where(
             schema.replies.c.rater == rater, schema.replies.c.revision == revision
         )
+        query = query if only is None else query.where(schema.replies.c.request_id.in_(only))
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
-    def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
-        """Return how a rater's call about one edit ended, and in which run; None before it is made."""
-        query = sa.select(schema.replies.c.status, schema.replies.c.run_id).where(
-            schema.replies.c.request_id == request_id,
-            schema.replies.c.rater == rater,
-            schema.replies.c.revision == revision,
+    def ends_of_replies(self, rater: str, revision: str, ids: Collection[str]) -> dict[str, tuple[Status, int]]:
+        """Return how a rater's calls about some edits ended, and in which run, by request id."""
+        its = schema.replies.c
+        query = sa.select(its.request_id, its.status, its.run_id).where(
+            its.rater == rater, its.revision == revision, its.request_id.in_(ids)
         )
-        rows = self._rows(query)
-        return (Status(rows[0].status), rows[0].run_id) if rows else None
+        return {r.request_id: (Status(r.status), r.run_id) for r in self._rows(query)}
 
-    def edit_of(self, request_id: str) -> tuple[Outcome, int] | None:
-        """Return how an edit ended, and in which run; None before it is made."""
-        query = sa.select(schema.edits.c.outcome, schema.edits.c.run_id).where(schema.edits.c.request_id == request_id)
-        rows = self._rows(query)
-        return (Outcome(rows[0].outcome), rows[0].run_id) if rows else None
+    def ends_of(self, ids: Collection[str]) -> dict[str, tuple[Outcome, int]]:
+        """Return how some edits ended, and in which run, by request id."""
+        its = schema.edits.c
+        query = sa.select(its.request_id, its.outcome, its.run_id).where(its.request_id.in_(ids))
+        return {r.request_id: (Outcome(r.outcome), r.run_id) for r in self._rows(query)}
 
     def failures(self, rater: str, revision: str) -> dict[str, str]:
         """Return why each of a rater's calls failed that did, by request id."""
@@ -513,9 +513,10 @@ class Store:
         query = sa.select(schema.replies).where(schema.replies.c.rater == rater, schema.replies.c.revision == revision)
         return {r.request_id: Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
 
-    def measured(self, version: str) -> set[str]:
-        """Return the requests whose edits this version has measured."""
+    def measured(self, version: str, only: Collection[str] | None = None) -> set[str]:
+        """Return the requests, or those of some, whose edits this version has measured."""
         query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)
+        query = query if only is None else query.where(schema.measurements.c.request_id.in_(only))
         return {r.request_id for r in self._rows(query)}
 
     def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
@@ -542,19 +543,23 @@ class Store:
         """Return the ids of the raters that have been asked."""
         return {r.rater for r in self._rows(sa.select(schema.replies.c.rater).distinct())}
 
-    def run_of_edits(self) -> dict[str, int]:
-        """Return the run that made each edit."""
-        return {r.request_id: r.run_id for r in self._rows(sa.select(schema.edits.c.request_id, schema.edits.c.run_id))}
+    def run_of_edits(self, only: Outcome | None = None) -> dict[str, int]:
+        """Return the run that made each edit, or each that ended in one way."""
+        query = sa.select(schema.edits.c.request_id, schema.edits.c.run_id)
+        query = query if only is None else query.where(schema.edits.c.outcome == only.value)
+        return {r.request_id: r.run_id for r in self._rows(query)}
 
-    def run_of_replies(self) -> dict[tuple[str, str, str], int]:
-        """Return the run that obtained each reply, by request, rater and revision."""
+    def run_of_replies(self, only: Status | None = None) -> dict[tuple[str, str, str], int]:
+        """Return the run that obtained each reply, or each of one status, by request, rater and revision."""
         columns = (
             schema.replies.c.request_id,
             schema.replies.c.rater,
             schema.replies.c.revision,
             schema.replies.c.run_id,
         )
-        return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
+        query = sa.select(*columns)
+        query = query if only is None else query.where(schema.replies.c.status == only.value)
+        return {(r[0], r[1], r[2]): r[3] for r in self._rows(query)}
 
     def open_jobs(self) -> list[BatchJob]:
         """Return the batch jobs without results so far, oldest first."""
@@ -600,8 +605,10 @@ class Store:
     # -- inside --------------------------------------------------------------------------------------------
 
     def _rows(self, query: sa.Select[Any]) -> list[Any]:
-        with self._engine.connect() as db:
-            return list(db.execute(query).all())
+        return transact(self._engine, lambda db: list(db.execute(query).all()))
+
+    def _execute(self, statement: sa.Executable) -> None:
+        transact(self._engine, lambda db: db.execute(statement))
 
     def _upsert(
         self,
@@ -623,8 +630,7 @@ class Store:
         if db is not None:
             db.execute(statement, rows)
         else:
-            with self._engine.begin() as connection:
-                connection.execute(statement, rows)
+            transact(self._engine, lambda db: db.execute(statement, rows))
 
 
 def _size_and_time(file: Path) -> tuple[int, int]:
