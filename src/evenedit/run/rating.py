@@ -75,9 +75,11 @@ class RatingStage:
         waiting = batches.waiting() if batches is not None else set()
         by_batch = batches.judges if batches is not None and by_job else {}
         now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_batch]
-        todo = [s for s in now if s.key not in answered and s.rater.id not in self.stops]
+        known = self.store.run_of_replies(Status.FAILED)
+        todo = [
+            s for s in now if s.key not in answered and s.rater.id not in self.stops and known.get(_reply(s)) != run_id
+        ]
         note = batches.meter.__str__ if batches is not None else None
-        known = self.store.run_of_replies(Status.FAILED) if self.leases.shared else {}
         self._claims = Claims(self.leases, _key, partial(self._undone, known))
         with self._in_processes({s.rater for s in todo}):
             self._ask_all(title, todo, len(now), cases, run_id, collect, note)
