@@ -1,4 +1,4 @@
-"""The tables of further inference: mitigation effects, models, single faces, seeds, people with judges, multiverse."""
+"""The tables of further inference: mitigation effects, single faces, seeds, people with judges, multiverse."""
 
 from __future__ import annotations
 
@@ -231,5 +231,5 @@ def multiverse(index: Index) -> Table | None:
             Column("specifications", "readings"),
         ),
         rows,
-        notes=("p of each reading: labels permuted over faces, not adjusted. All readings are in results.json.",),
+        notes=("p of each reading: analysis of means, not adjusted. All readings are in results.json.",),
     )

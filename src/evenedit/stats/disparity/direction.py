@@ -156,15 +156,8 @@ def _directions(
         if control is None or beyond is None or Measure(d.measure).kind == MeasureKind.DESTINATION:
             yield d
             continue
-        yield replace(
-            d,
-            control=control.value,
-            control_low=control.low,
-            control_high=control.high,
-            beyond=beyond.value,
-            beyond_low=beyond.low,
-            beyond_high=beyond.high,
-        )
+        d = replace(d, control=control.value, control_low=control.low, control_high=control.high)
+        yield replace(d, beyond=beyond.value, beyond_low=beyond.low, beyond_high=beyond.high)
 
 
 def _numbers(
@@ -188,39 +181,24 @@ def _numbers(
         ledger.columns |= {f"events.{q.measure}": np.abs(total), f"missing.{q.measure}": _integers(q.among & ~valid)}
     experiment = Experiment.DIAGNOSIS.value
     panel = build_panel(edits, axes, ledger.columns, ledger.measures, experiment=experiment, condition=condition)
-    everybody, every_face = GroupEstimates.of(CrossedPanel(panel), {}, confidence), axes.mask({})
-    sums = everybody.sums
+    overall, every_face = GroupEstimates.of(CrossedPanel(panel), {}, confidence), axes.mask({})
+    sums = overall.sums
     numbers = {}
     for (row, editor), (at, q) in product(enumerate(panel.editors), enumerate(several)):
         columns = (f"{name}.{q.measure}" for name in ("total", "n", "events", "missing"))
         net, n, events, missing = (panel.column_sum(column, [row], every_face) for column in columns)
         if not n:
             continue
-        low, high = everybody.interval(row, at)[0] or (None, None)
+        low, high = overall.interval(row, at)[0] or (None, None)
         value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
-        p = shift_p(value, everybody.uncertainty(row, at), faces)
+        p = shift_p(value, overall.uncertainty(row, at), faces)
         is_tested = condition == ConditionKind.BASELINE and (
             (q.measure.kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
             or (q.measure.kind == MeasureKind.TOWARD and len(factor.codes) > 2)  # of two levels the flow says the same
         )
-        numbers[editor, str(q.measure)] = Direction(
-            factor=factor.name,
-            measure=q.measure,
-            before=q.before,
-            after=q.after,
-            experiment=panel.experiment,
-            condition=panel.condition,
-            editor=editor,
-            value=value,
-            low=low,
-            high=high,
-            total=net,
-            n=n,
-            missing=missing,
-            faces=faces,
-            prompts=int(sums.prompts[row, at]),
-            p=p if is_tested else None,
-        )
+        place = factor.name, q.measure, q.before, q.after, panel.experiment, panel.condition, editor
+        counts = net, n, missing, faces, int(sums.prompts[row, at])
+        numbers[editor, str(q.measure)] = Direction(*place, value, low, high, *counts, p if is_tested else None)
     return numbers
 
 

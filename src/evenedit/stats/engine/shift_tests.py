@@ -76,8 +76,8 @@ class PanelTests:
 
 def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[ShiftTest]:
     """Yield the test of every shift, one-sided share and choice of two of a panel, for every editor."""
-    panel, everybody = crossed.panel, GroupEstimates.of(crossed, {}, rules.confidence)
-    all_clusters, sums = panel.axes.mask({}), everybody.sums
+    panel, overall = crossed.panel, GroupEstimates.of(crossed, {}, rules.confidence)
+    all_clusters, sums = panel.axes.mask({}), overall.sums
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
@@ -91,7 +91,7 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
             count, applicable = (panel.column_sum(c, [row], all_clusters) for c in (measure.count, measure.applicable))
             if count == 0:
                 continue
-            interval, _ = everybody.interval(row, at)
+            interval, _ = overall.interval(row, at)
             question = measure.name.name
             sides = ("above", "below") if measure.name.kind == MeasureKind.SHIFT else ()
             above, below = (
@@ -99,20 +99,21 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 if question in panel.rubric.two_sided and sides
                 else (0.0, 0.0)
             )
-            size = everybody.share_size(row, at) if measure.is_share else None
+            size = overall.share_size(row, at) if measure.is_share else None
             value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
             if size is not None:
                 p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
             else:
-                p = shift_p(value, everybody.uncertainty(row, at), faces)
+                p = shift_p(value, overall.uncertainty(row, at), faces)
+            low, high = interval or (None, None)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
                 condition=panel.condition,
                 editor=editor,
                 value=value,
-                low=interval[0] if interval else None,
-                high=interval[1] if interval else None,
+                low=low,
+                high=high,
                 limit=limit,
                 p=p,
                 n=count,
