@@ -24,7 +24,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
-from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Outcome, Request, Source
 from evenedit.design import requests as design
 from evenedit.design.assignments import Planner
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
@@ -44,15 +44,19 @@ from evenedit.run.describing import DescribingStage
 from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
 from evenedit.run.models_in_use import model_notices
+from evenedit.run.preflight import instructions_of, preflight, remarks
 from evenedit.run.rating import RatingStage
 from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
+from evenedit.run.twins import check_twins
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
 from evenedit.storage.study_history import StudyHistory
 
 T = TypeVar("T")
+LISTING = "sources listing"
+"""The fact that holds the digest of the list of portraits, where the source has one."""
 
 
 class Runner:
@@ -116,7 +120,7 @@ class Runner:
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
             with self._planning_lock():
-                sources = self.load_sources()
+                sources = self.load_sources(run_id)
                 chosen = self._chosen()
             requests = self._run_stages(sources, run_id)
             with self._planning_lock():
@@ -156,10 +160,24 @@ class Runner:
     def _run_stages(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
         """Plan, edit, measure and rate what is missing."""
         requests = self.request(sources)
+        self._preflight(requests)
         self.edit(requests, sources, run_id)
         self.measure(requests, sources, run_id)
         self.rate(requests, sources, run_id)
         return requests
+
+    def _preflight(self, requests: Sequence[Request]) -> None:
+        """Raise an error for what would stop the run later, before its first edit."""
+        raters = self._judges()
+        done = {ident for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        left = [r for r in requests if r.id not in done]
+        if not left and not self.rating.open(self.design.assignments(requests, raters)):
+            return
+        instructions = instructions_of(left)
+        if problems := preflight(self.file, self.store, instructions, raters, len(left)):
+            raise EvenEditError(*problems)
+        for remark in remarks(self.file, instructions):
+            log.warning(f"note: {remark}")
 
     def _summary(self, requests: Sequence[Request]) -> RunSummary:
         """Return the summary of the run; raise the user's mistake if nothing could be done because of it."""
@@ -186,26 +204,33 @@ class Runner:
 
     # -- sources -------------------------------------------------------------------------------------------
 
-    def load_sources(self) -> dict[str, Source]:
-        """Return the portraits; the first run stores them, and they never change."""
+    def load_sources(self, run_id: int = 1) -> dict[str, Source]:
+        """Return the portraits; the first run stores them, and they never change. Later runs may add others."""
         section = self.file.sections.sources
         wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
-        known = self.store.fact("sources")
-        if known == wanted:
-            return self.store.sources()
-        if known is not None:
+        known, stored, listing = self.store.fact("sources"), self.store.sources(), self.design.listing()
+        if known == wanted and self.store.fact(LISTING) in (None, listing):
+            self.store.set_fact(LISTING, listing)
+            return stored
+        log.info("reading the portraits")
+        self.editing.prestart_workers()
+        sources = {
+            ident: Source(ident, self.store.images.put(image), attributes, origin)
+            for ident, attributes, origin, image in self.design.portraits()
+        }
+        kept = {i: (s.image, s.attributes) for i, s in sources.items() if i in stored}
+        if known is not None and kept != {i: (s.image, s.attributes) for i, s in stored.items()}:
             raise EvenEditError(
                 "the [sources] section of study.toml changed after the study started; its edits use the previous "
                 "portraits. Restore the section, or start a new study in another folder"
             )
-        log.info("reading the portraits")
-        self.editing.prestart_workers()
-        sources = [
-            Source(ident, self.store.images.put(image), attributes, origin)
-            for ident, attributes, origin, image in self.design.portraits()
-        ]
-        self.store.save_sources(sources)
+        added = {ident: source for ident, source in sources.items() if ident not in stored}
+        if known is not None:
+            log.info(f"{len(added):,} portraits are added to the {len(stored):,} of the study")
+        self.store.save_added(added.values(), run_id)
+        self.store.set_fact(LISTING, listing)
         self.store.set_fact("sources", wanted)
+        check_twins(self.store, self.store.sources())
         return self.store.sources()
 
     # -- requests ------------------------------------------------------------------------------------------

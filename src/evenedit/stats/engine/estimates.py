@@ -132,7 +132,7 @@ def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | 
     position = 0
     for factor, codes in zip(group, levels, strict=True):
         position = position * len(codes) + codes.index(group[factor])
-    return crossed.pooled(tuple(group)).design_effect(position)
+    return crossed.pooled(tuple(group), contrast=False).design_effect(position)
 
 
 def _degenerate_shift(value: float, faces: float, confidence: float) -> Interval:
