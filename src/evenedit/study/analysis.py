@@ -17,9 +17,9 @@ from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Results
+from evenedit.simulation.ground_truth import planted_effects
 from evenedit.stats import AnalysisRules, KnownEffect, StudyFacts, analyse
 from evenedit.stats.digest import digest_of
-from evenedit.stats.ground_truth import planted_effects
 from evenedit.study.context import StudyContext
 from evenedit.study.materials import collect_materials
 from evenedit.study.results_file import RESULTS, lacks_rows, read_results

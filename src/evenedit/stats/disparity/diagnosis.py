@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenedit.core.records import WITHOUT_PICTURE, Experiment, Outcome
 from evenedit.protocol.measures import Measure
@@ -25,11 +26,14 @@ def diagnosis_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> l
     """Build one panel per condition of the diagnosis."""
     experiment = scores.edits["experiment"] == Experiment.DIAGNOSIS
     conditions = sorted(scores.edits["condition"][experiment].unique())
-    return [_panel(scores, scored, rules, condition) for condition in conditions]
+    by_condition = {str(c): np.flatnonzero(of_diagnosis(scores.edits, c)) for c in conditions}
+    return [diagnosis_panel(scores, scored, rules, rows, condition) for condition, rows in by_condition.items()]
 
 
-def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str) -> Panel:
-    rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
+def diagnosis_panel(
+    scores: Scores, scored: Answers, rules: AnalysisRules, rows: NDArray[np.intp], condition: str
+) -> Panel:
+    """Build the panel of edits of the diagnosis."""
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     rubric = scores.table.rubric
     ledger = MeasureTable(rubric=rubric)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from evenedit.core.records import KnownEffect
 from evenedit.protocol import DEFAULT_RATES, Rate, Rubric, default_rubric
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.protocol.shifts import TOLERANCE
@@ -78,16 +79,6 @@ class AnalysisRules:
             **({} if self.margin is None else {"margin": self.margin}),
             "mitigation_cases": self.mitigation_cases,
         }
-
-
-class KnownEffect(NamedTuple):
-    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
-
-    editor: str
-    measure: str
-    """rate.<rate>"""
-    group: Mapping[str, str]
-    value: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from evenedit.results.finding import (
     finding_in_words,
     within,
 )
-from evenedit.results.results import GapTest, GroupDifference, Results
+from evenedit.results.results import GapTest, GroupDifference, PredictionPowered, Results
 from evenedit.results.words import factor_noun
-from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
+from evenedit.stats.agreement.prediction_powered import PeopleTests
 from evenedit.stats.disparity.direction import SeenReadings
 from evenedit.stats.engine.anom import deviation_weights
 from evenedit.stats.engine.rules import AnalysisRules
@@ -34,15 +34,17 @@ from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measur
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import (
     excluded_edits_clause,
+    gap_in_languages,
     influence_clause,
     missing_scores_clause,
+    noise_clause,
     one_prompt_clause,
     people_clause,
     prompt_scope_clause,
+    shift_in_languages,
     unmeasured_clause,
     unread_clause,
 )
-from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.direction import DirectionFindings
@@ -117,7 +119,9 @@ class FindingBuilder:
         self._both = {e for e, rows in edits.groupby("editor") if set(WITHOUT_PICTURE) <= set(rows["outcome"])}
         """Editors that both refused and answered in words: of all others, `no_picture` repeats one of the two."""
         self._shares = [
-            (one, t) for one, t in shares if t.experiment == Experiment.DIAGNOSIS and self._is_new(t.measure, t.editor)
+            (one, t)
+            for one, t in shares
+            if t.experiment == Experiment.DIAGNOSIS and self._is_said(one, t.measure, t.editor)
         ]
         self._mitigation = MitigationFindings(
             self.rules,
@@ -131,7 +135,7 @@ class FindingBuilder:
             self._gap_evidence(one, test)
             for one in inputs.evidence
             for test in one.gaps
-            if test.editor is not None and test.factor not in cannot and self._is_new(test.measure, test.editor)
+            if test.editor is not None and test.factor not in cannot and self._is_said(one, test.measure, test.editor)
         ]
         assert len({g.key for g in self.gaps}) == len(self.gaps), "two gap tests have the same key"
         self._panels = {(one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence}
@@ -146,17 +150,20 @@ class FindingBuilder:
         family |= self.directions.tests
         self.adjusted: dict[Hashable, Adjusted] = adjust(family)
 
-    def _is_new(self, measure: str, editor: str) -> bool:
-        return Measure(measure).name != "no_picture" or editor in self._both
+    def _is_said(self, one: PanelTests, measure: str, editor: str) -> bool:
+        """Return whether an outcome is no repetition of another, and none that only counts missing scores as 3."""
+        name = Measure(measure).name
+        rated = one.rater != ENSEMBLE or self._judges or name in OUTCOME_RATES
+        return bool(rated) and (name != "no_picture" or editor in self._both)
 
     # -- evidence -----------------------------------------------------------------------------------------------
 
-    def _people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+    def _people_on(self, rater: str, t: ShiftTest) -> PredictionPowered | None:
         """Return the test corrected by people's ratings; None where they rated too little."""
         test = self._any_people_on(rater, t)
         return test if test is not None and test.enough else None
 
-    def _any_people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+    def _any_people_on(self, rater: str, t: ShiftTest) -> PredictionPowered | None:
         if rater != ENSEMBLE or self.inputs.people is None or not _diagnosed(t.experiment, t.condition):
             return None
         return self.inputs.people.shift(t.measure, t.editor)
@@ -254,7 +261,9 @@ class FindingBuilder:
             return self._in_words(rater, t, test, sight, text)
         two_sided = t.two_sided
         false = None if people is not None or two_sided else self._false_rate(rater, t)
-        value, low, high = (t.value, t.low, t.high) if people is None else (people.value, people.low, people.high)
+        value, low, high = t.value, t.low, t.high
+        if people is not None and people.value is not None:
+            value, low, high = people.value, people.low, people.high
         margin = self.rules.margin if within(low, high, self.rules.margin) else None
         limit = t.limit + (false or 0.0)
         beyond = low is not None and high is not None and (not low <= 0 <= high if two_sided else low > limit)
