@@ -48,6 +48,8 @@ REACH = np.array([30.0, 10.0, 12.0])
 """L*, a* and b* within which a pixel has the colour of the cheeks."""
 SHADING, ROOM = 15.0, 0.6
 """L* around the tone that moves as a whole, at most this share of the way to black and white; the rest is squeezed."""
+FARTHEST = 2.0
+"""L* by which a reading may miss its aim, however wide its interval."""
 NO_SKIN = "no face, or too little skin in sight"
 
 
@@ -105,7 +107,7 @@ class Certificate:
 
 
 def certified(photograph: Picture, number: int) -> tuple[Pixels | None, Certificate]:
-    """Make the version with a Monk tone; it is refused where the reading misses its aim by more than its interval."""
+    """Make the version with a Monk tone; it is refused where the reading misses its aim."""
     face = find_face(photograph.rgb)
     now = tone(photograph.rgb, face) if isinstance(face, Face) else None
     if not isinstance(face, Face) or now is None:
@@ -117,8 +119,8 @@ def certified(photograph: Picture, number: int) -> tuple[Pixels | None, Certific
     refused = ""
     if read is None or low is None or high is None:
         refused = f"not read: {m.reasons.get('skin_delta_L', '')}"
-    elif abs(read - aimed) > (high - low) / 2:
-        refused = "the reading misses the aim by more than its interval"
+    elif abs(read - aimed) > min((high - low) / 2, FARTHEST):
+        refused = "the reading misses the aim by more than its interval, or by more than 2 L*"
     return version, Certificate(number, refused, aimed, read, low, high)
 
 
