@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evenedit.core.errors import EvenEditError
+from evenedit.operations.doctor import examine
 from evenedit.operations.plan import make_plan
 from evenedit.run.executors.processes import grouped
 from evenedit.run.memory import Machine
@@ -58,6 +59,14 @@ def test_a_missing_key_of_a_judge_is_named_by_plan_and_stops_a_run_before_its_fi
     with pytest.raises(EvenEditError, match="export OPENAI_API_KEY") as stopped:
         loaded.run()
     assert stopped.value.exit_code == 2 and not loaded.store.count_edits()
+    loaded.store.close()
+
+
+def test_a_setting_called_missing_says_nothing_of_what_a_judge_needs(tmp_path):
+    simulated = {"id": "simulated-judge", "kind": "simulated", "settings": {"missing": 0.1}}
+    loaded = open_study(tmp_path, judges=[simulated])
+    assert not make_plan(loaded).problems
+    assert not [check.text for check in examine(loaded) if check.good is False and "judge" in check.text]
     loaded.store.close()
 
 

@@ -51,12 +51,15 @@ from evenedit.run.preflight import instructions_of, preflight, remarks
 from evenedit.run.rating import RatingStage
 from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
+from evenedit.run.twins import check_twins
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
 from evenedit.storage.study_history import StudyHistory
 
 T = TypeVar("T")
+LISTING = "sources listing"
+"""The fact that holds the digest of the list of portraits, where the source has one."""
 STAGES = ("edit", "measure", "rate")
 PILOT = 3
 """Edits of each editor that pass through all stages before the others."""
@@ -125,7 +128,7 @@ class Runner:
             history = StudyHistory(self.file.folder)
             history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
             with self._planning_lock():
-                sources = self.load_sources()
+                sources = self.load_sources(run_id)
                 chosen = self._chosen()
             requests = self._run_stages(sources, run_id)
             with self._planning_lock():
@@ -237,26 +240,33 @@ class Runner:
 
     # -- sources -------------------------------------------------------------------------------------------
 
-    def load_sources(self) -> dict[str, Source]:
-        """Return the portraits; the first run stores them, and they never change."""
+    def load_sources(self, run_id: int = 1) -> dict[str, Source]:
+        """Return the portraits; the first run stores them, and they never change. Later runs may add others."""
         section = self.file.sections.sources
         wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
-        known = self.store.fact("sources")
-        if known == wanted:
-            return self.store.sources()
-        if known is not None:
+        known, stored, listing = self.store.fact("sources"), self.store.sources(), self.design.listing()
+        if known == wanted and self.store.fact(LISTING) in (None, listing):
+            self.store.set_fact(LISTING, listing)
+            return stored
+        log.info("reading the portraits")
+        self.editing.prestart_workers()
+        sources = {
+            ident: Source(ident, self.store.images.put(image), attributes, origin)
+            for ident, attributes, origin, image in self.design.portraits()
+        }
+        unchanged = {i: (s.image, s.attributes) for i, s in sources.items() if i in stored}
+        if known is not None and unchanged != {i: (s.image, s.attributes) for i, s in stored.items()}:
             raise EvenEditError(
                 "the [sources] section of study.toml changed after the study started; its edits use the previous "
                 "portraits. Restore the section, or start a new study in another folder"
             )
-        log.info("reading the portraits")
-        self.editing.prestart_workers()
-        sources = [
-            Source(ident, self.store.images.put(image), attributes, origin)
-            for ident, attributes, origin, image in self.design.portraits()
-        ]
-        self.store.save_sources(sources)
+        added = {ident: source for ident, source in sources.items() if ident not in stored}
+        if known is not None:
+            log.info(f"{len(added):,} portraits are added to the {len(stored):,} of the study")
+        self.store.save_added(added.values(), run_id)
+        self.store.set_fact(LISTING, listing)
         self.store.set_fact("sources", wanted)
+        check_twins(self.store, self.store.sources())
         return self.store.sources()
 
     # -- requests ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
@@ -27,6 +28,8 @@ from evenedit.storage.migrations import STUDY, bring_up_to_date
 DATABASE = "study.db"
 IMAGES = "images"
 LOCK = "study.lock"
+ADDED = "sources added"
+"""The fact that holds the number of the run that added each portrait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,12 @@ class Store:
             else:
                 db.execute(sa.text(f"LOCK TABLE {schema.facts.name} IN ROW EXCLUSIVE MODE"))
             db.rollback()
+
+    def save_added(self, sources: Iterable[Source], run_id: int) -> None:
+        """Save portraits that a run added, and the number of the run."""
+        sources = list(sources)
+        self.set_fact(ADDED, json.dumps(dict.fromkeys((s.id for s in sources), run_id) | self.added()))
+        self.save_sources(sources)
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Save the portraits."""
@@ -306,6 +315,11 @@ class Store:
     def sources(self) -> dict[str, Source]:
         """Return the portraits by id."""
         return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(schema.sources))}
+
+    def added(self) -> dict[str, int]:
+        """Return the number of the run that added each portrait, by id; earlier releases did not store it."""
+        known: dict[str, int] = json.loads(self.fact(ADDED) or "{}")
+        return known
 
     def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
         """Return feature prompts and their flags by source id."""
