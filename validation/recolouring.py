@@ -56,9 +56,10 @@ def run(folder: Path) -> Validation | None:
     lines = [
         f"{len(people)} photographs of the half of people on which no threshold of the instrument was chosen, 512 × "
         "512 pixels, recoloured to each of the ten Monk tones. The law by which shading moves was chosen on 12 "
-        "photographs, some of them among these. Second method: the median L* of the skin points of a mesh that is "
-        "searched anew in each picture, without the instrument's rules. Its error is the change of this median minus "
-        "the change aimed at.",
+        "photographs, some of them among these. That a reading must be within 2 L* of its aim, whatever its interval, "
+        "was added after a first run on these photographs, in which 92.1 % were within 2 L*. Second method: the median "
+        "L* of the skin points of a mesh that is searched anew in each picture, without the instrument's rules. Its "
+        "error is the change of this median minus the change aimed at.",
         "",
         *table([*rows, _row("all", [(c, e) for _, c, e in made]), _row("by at most 20 L*", small)]),
         "",

@@ -143,12 +143,14 @@ def recolour(study: Path, out: Path, tones: str, derivatives_allowed: bool) -> N
             f'confirmation. If this is true, pass --derivatives-allowed: "{STATEMENT}"'
         )
     names = [factor.name for factor in opened.file.factors]
-    made = write_twins(opened.design.portraits(), out, sorted(numbers), names, licence)
+    summary = write_twins(opened.design.portraits(), out, sorted(numbers), names, licence)
     for tone in sorted(numbers):
-        click.echo(f"Monk {tone:>2}: {made.certified[tone]:>4} of {made.bases} certified")
-    for reason, count in made.refused.most_common():
+        click.echo(f"Monk {tone:>2}: {summary.certified[tone]:>4} of {summary.bases} certified")
+    for reason, count in summary.refused.most_common():
         click.echo(f"{count} refused: {reason}")
-    click.echo(f"{made.complete} of {made.bases} portraits have every version; the others are left out of a study")
+    click.echo(
+        f"{summary.complete} of {summary.bases} portraits have every version; the others are left out of a study"
+    )
     click.echo(f'\n{out}\nNext: in a new study, [sources] kind = "twins" and settings = {{ path = "…" }}')
 
 

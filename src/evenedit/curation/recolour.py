@@ -38,7 +38,7 @@ STATEMENT = (
 CHEEKS = (50, 101, 205, 187, 123, 280, 330, 425, 411, 352)
 OVAL: tuple[int, ...] = (10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377)
 OVAL += (152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109)
-KEPT = (
+SPARED_PARTS = (
     (61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291, 409, 270, 269, 267, 0, 37, 39, 40, 185),
     (33, 7, 163, 144, 145, 153, 154, 155, 133, 173, 157, 158, 159, 160, 161, 246),
     (362, 382, 381, 380, 374, 373, 390, 249, 263, 466, 388, 387, 386, 385, 384, 398),
@@ -48,6 +48,8 @@ REACH = np.array([30.0, 10.0, 12.0])
 """L*, a* and b* within which a pixel has the colour of the cheeks."""
 SHADING, ROOM = 15.0, 0.6
 """L* around the tone that moves as a whole, at most this share of the way to black and white; the rest is squeezed."""
+FARTHEST = 2.0
+"""L* by which a reading may miss its aim, however wide its interval."""
 NO_SKIN = "no face, or too little skin in sight"
 
 
@@ -85,7 +87,7 @@ def skin_mask(rgb: Pixels, lab: NDArray[np.float32], face: Face) -> NDArray[np.f
     near = ((u / 1.35) ** 2 + ((v - 0.45) / 1.7) ** 2 < 1) | ((np.abs(u) < 0.9) & (v > 1) & (v < 2.4))
     mask = np.maximum(alike * near, np.minimum(inside(OVAL, 0.03), 0.35 + alike)).astype(np.float32)
     mask = cv2.GaussianBlur(mask, (0, 0), max(1.0, 0.04 * face.unit))
-    for part in KEPT:
+    for part in SPARED_PARTS:
         mask = mask * (1 - inside(part, 0.03))
     return np.asarray(np.clip(mask, 0, 1), dtype=np.float32)
 
@@ -105,7 +107,7 @@ class Certificate:
 
 
 def certified(photograph: Picture, number: int) -> tuple[Pixels | None, Certificate]:
-    """Make the version with a Monk tone; it is refused where the reading misses its aim by more than its interval."""
+    """Make the version with a Monk tone; it is refused where the reading misses its aim."""
     face = find_face(photograph.rgb)
     now = tone(photograph.rgb, face) if isinstance(face, Face) else None
     if not isinstance(face, Face) or now is None:
@@ -117,8 +119,8 @@ def certified(photograph: Picture, number: int) -> tuple[Pixels | None, Certific
     refused = ""
     if read is None or low is None or high is None:
         refused = f"not read: {m.reasons.get('skin_delta_L', '')}"
-    elif abs(read - aimed) > (high - low) / 2:
-        refused = "the reading misses the aim by more than its interval"
+    elif abs(read - aimed) > min((high - low) / 2, FARTHEST):
+        refused = "the reading misses the aim by more than its interval, or by more than 2 L*"
     return version, Certificate(number, refused, aimed, read, low, high)
 
 
@@ -146,13 +148,13 @@ def write_twins(
         raise EvenEditError(f"{out} exists already; name another folder with --out")
     out.mkdir(parents=True)
     result, rows, certificates = RecolouredSet(), list[list[str]](), dict[str, Any]()
-    kept = [name for name in factors if name != "monk"]
+    other_factors = [name for name in factors if name != "monk"]
     for number, (_, labels, _, image) in enumerate(portraits, 1):
         base, photograph = f"face-{number:03}", Picture(pixels(image, SIDE))
-        made = [certified(photograph, tone) for tone in tones]
+        versions = [certified(photograph, tone) for tone in tones]
         result.bases += 1
-        result.complete += all(not certificate.refused for _, certificate in made)
-        for version, certificate in made:
+        result.complete += all(not certificate.refused for _, certificate in versions)
+        for version, certificate in versions:
             ident = f"{base}_{certificate.tone}"
             certificates[ident] = {name: getattr(certificate, name) for name in Certificate.__slots__}
             if certificate.refused or version is None:
@@ -162,10 +164,17 @@ def write_twins(
             write_whole(out / f"{ident}.png", encode(Image.fromarray(version)))
             origin = f"{RECOLOURED}Monk {certificate.tone}"
             rows.append(
-                [f"{ident}.png", ident, base, str(certificate.tone), *(labels.get(n, "") for n in kept), origin]
+                [
+                    f"{ident}.png",
+                    ident,
+                    base,
+                    str(certificate.tone),
+                    *(labels.get(n, "") for n in other_factors),
+                    origin,
+                ]
             )
     table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([["file", "id", BASE, "monk", *kept, "origin"], *rows])
+    csv.writer(table, lineterminator="\n").writerows([["file", "id", BASE, "monk", *other_factors, "origin"], *rows])
     write_whole(out / "labels.csv", table.getvalue().encode())
     confirmed = {"statement": STATEMENT, "licence": licence, "at": datetime.now(UTC).isoformat(timespec="seconds")}
     body = {"confirmed": confirmed, "provenance": provenance(), "versions": certificates}

@@ -133,8 +133,8 @@ class Drawn:
         for cell in cells(self._factors):
             for number in range(1, self.faces_per_cell + 1):
                 name = "_".join(cell.values()) + ("" if number == 1 else f"_{number}")
-                kept = [code for factor, code in cell.items() if factor != self.twins]
-                base = {} if self.twins is None else {BASE: "_".join([*kept, f"base-{number}"])}
+                fixed = [code for factor, code in cell.items() if factor != self.twins]
+                base = {} if self.twins is None else {BASE: "_".join([*fixed, f"base-{number}"])}
                 picture = render(sample(cell, _stable_seed(self.seed, base.get(BASE, name))), self.size)
                 picture.info[LABELS] = json.dumps(cell)
                 yield name, cell | base, f"drawn: seed {self.seed}", picture
