@@ -27,6 +27,7 @@ from evenedit.providers.prices import Prices
 from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.stats.power.advice import PowerPlan
 from evenedit.study.context import StudyContext
+from evenedit.study.preregistration.seal import check_hypotheses
 
 SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""
@@ -166,6 +167,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     `machine` is the one that it is planned for; by default the one here.
     """
     file, store = study.file, study.store
+    check_hypotheses(study)
     sources = study.design.preview_sources()
     requests = all_requests(study, sources)
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}

@@ -33,7 +33,8 @@ from evenedit.stats.engine.measures import Answers, answers
 from evenedit.stats.engine.parts import AnalysisParts, StudyFacts
 from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
-from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.findings.findings import add_findings
+from evenedit.stats.findings.inputs import FindingInputs
 from evenedit.stats.rater_groups import rater_rates
 from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
@@ -79,10 +80,10 @@ def analyse(
     parts.counts = counts(scores) | sample_composition(table)
     parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
     parts.agreement, parts.per_judge = independent()  # waits for the second process
-    alphas = list(outcome_alphas(judged, rules))
+    alphas = list(outcome_alphas(judged, rules, means=bool(rules.primary)))
     parts.agreement += alphas
     reliability = outcome_reliability(alphas)
-    inputs = (evidence, parts, reliability, people, false_calls(table, rules), seen)
+    inputs = (evidence, parts, reliability, people, false_calls(table, rules), seen, facts.declared)
     add_findings(FindingInputs(table, scores, rules, *inputs))
     return parts.to_results(rules, facts, table.asks)
 

@@ -317,9 +317,9 @@ GAP_CAPTION = (
     "groups are equal; then adjusted for all tests of the report, by Holm (p) and by Benjamini and Hochberg (q)."
 )
 LEVELS_NOTE = (
-    "Clear: p after Holm is below 0.05, seen by people or a validated instrument; clear to the judges, clear to one "
-    "judge: the same, not checked by people; suggestive: q is at most 0.05; cannot tell: the judges agree no better "
-    "than chance. No difference shown is not proof of equality."
+    "Clear: p after Holm is below 0.05 (with declared tests, below what these leave of it), seen by people or a "
+    "validated instrument; clear to the judges, clear to one judge: the same, not checked by people; suggestive: q is "
+    "at most 0.05; cannot tell: the judges agree no better than chance. No difference shown is not proof of equality."
 )
 GAP_COLUMNS = (
     Column("gap", "Gap"),

@@ -11,6 +11,8 @@ from evenedit.report.render.index import Index, listed
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
+from evenedit.results.finding import ALPHA
+from evenedit.results.primary import alpha_of_others
 from evenedit.results.words import UNEDITED, count
 
 MOST_LEVELS = 8
@@ -196,7 +198,14 @@ def _tests(index: Index) -> Iterator[str]:
             "The largest difference has Tukey and Kramer's interval; the size of a gap is also given after "
             "empirical-Bayes shrinkage (Efron and Morris 1975)."
         )
-    if number := results.counts.get("tests"):
+    number, declared = results.counts.get("tests", 0), [t for t in results.primary if t.alpha < ALPHA]
+    if declared:
+        yield (
+            f"{count(len(declared), 'declared test')} had a familywise error of {declared[0].alpha:g} (Holm), all "
+            f"others {alpha_of_others(declared):g} (clear: p below it; fallback: Wiens 2003). Suggestive: q ≤ 0.05 "
+            f"(Benjamini and Hochberg) over all {number:,} tests, with half of the weight on declared ones."
+        )
+    elif number:
         yield (
             f"p is adjusted for {'the only test' if number == 1 else f'all {number:,} tests'} of the report, by Holm "
             "(clear: p < 0.05) and by Benjamini and Hochberg (suggestive: q ≤ 0.05)."

@@ -18,6 +18,7 @@ from evenedit.results.agreement import (
 )
 from evenedit.results.finding import Contribution, Finding
 from evenedit.results.materials import MaterialsUsed
+from evenedit.results.primary import DeclaredTest, PrimaryStanding
 from evenedit.results.rater_groups import RaterRate
 from evenedit.results.results import (
     Contrast,
@@ -59,6 +60,8 @@ class StudyFacts:
     """By request id, the probability that the edit is among those that people rated."""
     digest: str = ""
     """The digest of the table and the rules."""
+    declared: PrimaryStanding = "stated"
+    """When the tests of [primary] were declared."""
 
 
 @dataclass(slots=True)
@@ -88,6 +91,7 @@ class AnalysisParts:
     noise: list[EditorNoise] = field(default_factory=list)
     languages: list[LanguageDifference] = field(default_factory=list)
     directions: list[Direction] = field(default_factory=list)
+    primary: list[DeclaredTest] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     participants: list[ParticipantCounts] = field(default_factory=list)

@@ -42,6 +42,8 @@ class AnalysisRules:
     """The difference up to which groups count as even; None where nothing is called so."""
     mitigation_cases: str = ""
     """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
+    primary: Mapping[str, Any] = field(default_factory=dict)
+    """The table [primary] of the study file; empty where no tests are declared."""
 
     @classmethod
     def default(cls) -> AnalysisRules:
@@ -76,6 +78,7 @@ class AnalysisRules:
             "reliability": self.reliability,
             **({} if self.margin is None else {"margin": self.margin}),
             "mitigation_cases": self.mitigation_cases,
+            **({"primary": dict(self.primary)} if self.primary else {}),
         }
 
 

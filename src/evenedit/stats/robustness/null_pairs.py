@@ -94,7 +94,7 @@ def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCall
     null = table.null_pairs
     if null is None or null.edits.empty:
         return {}
-    null = _by_face(null)
+    null = as_one_editor(null)
     calls = {}
     if null.of_kind(Kind.VLM):
         for panel in _judged(null, rules):
@@ -114,7 +114,7 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
     for at in [] if null is None or null.edits.empty else null.of_kind(Kind.VLM):
         assert null is not None
         judge = replace(
-            _by_face(null),
+            as_one_editor(null),
             raters=(null.raters[at],),
             kinds=(Kind.VLM,),
             values=null.values[[at]],
@@ -148,7 +148,7 @@ def _is_false(measure: str) -> bool:
     return Measure(measure).name.removeprefix("measured_") not in WANTED_OF_NOTHING
 
 
-def _by_face(null: RatingTable) -> RatingTable:
+def as_one_editor(null: RatingTable) -> RatingTable:
     """Return null pairs as the edits of one editor; the prompt that was shown is not a unit, as nothing was edited."""
     place = {"editor": NULL_PAIR_EDITOR, "condition": str(ConditionKind.BASELINE), "prompt_id": ""}
     return replace(null, edits=null.edits.assign(**place), asks={})
