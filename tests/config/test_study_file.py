@@ -173,7 +173,10 @@ def test_the_trend_of_an_ordered_factor_and_a_reading_can_be_declared():
         (declared(outcome="mean.race_drift", contrast=None), "of everybody has no value of no change"),
         ({"primary": {"covariate": "null_edit", "tests": [DECLARED]}}, "'null_edit' needs 'floor = true'"),
         ({"primary": {"covariate": "placebo", "tests": [DECLARED]}}, "would remove the difference that is tested"),
-        ({"primary": {"covariate": "age", "tests": [DECLARED]}}, "unknown covariate 'age'; known: null_edit, null_pair"),
+        (
+            {"primary": {"covariate": "age", "tests": [DECLARED]}},
+            "unknown covariate 'age'; known: null_edit, null_pair",
+        ),
         (declared(outcome="skin_tone"), "unknown outcome 'skin_tone' of scale 'code'"),
         (declared(outcome="skin_lighter", scale="mean"), "of scale 'mean'; known: edit_success, skin_tone, race_drift"),
         (declared(outcome="shift.edit"), "shift.skin_tone, shift.age_drift"),

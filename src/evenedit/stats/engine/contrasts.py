@@ -131,7 +131,9 @@ def adjusted(
         cells=cells[:, :, None],
         sums={},
     )
-    return CrossedPanel(one), float((share * n) @ x) ** 2 / (squares * float(n @ share**2))
+    unknown = float((share * n) @ x) ** 2 / (squares * float(n @ share**2))
+    freedom = (counted > 0).sum() - len(set(label[counted > 0]))
+    return CrossedPanel(one), (1 + unknown) * freedom / max(freedom - 1, 1) - 1
 
 
 def _at(sure: Uncertainty, row: int, at: int, inflation: float | None) -> Uncertainty:

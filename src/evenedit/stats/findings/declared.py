@@ -96,12 +96,12 @@ class DeclaredTests:
     @cached_property
     def _score_panels(self) -> dict[str, CrossedPanel]:
         """Mean scores by condition."""
-        questions = self.table.rubric.ordinal
-        panels = {c: score_panel(self.inputs.scores, questions, c) for c in (BASELINE, FLOOR)}
+        questions = {t.outcome.removeprefix("mean.") for t in self.section.tests} & set(self.table.rubric.ordinal)
+        panels = {c: score_panel(self.inputs.scores, sorted(questions), c) for c in (BASELINE, FLOOR)}
         if self.table.null_pairs is not None:
             null = as_one_editor(self.table.null_pairs)
             scores = combine(null, judges_only(self.rules.ensemble), self.rules.missing)
-            panels[NULL] = score_panel(scores, questions, BASELINE)
+            panels[NULL] = score_panel(scores, sorted(questions), BASELINE)
         return {condition: CrossedPanel(panel) for condition, panel in panels.items() if panel.measures}
 
     def _panel(self, rater: str, measure: Measure, condition: str) -> CrossedPanel | None:
