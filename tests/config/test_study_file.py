@@ -272,3 +272,17 @@ def test_another_kind_takes_over_no_settings_of_the_former():
     assert merge(drawn, {"sources": {"settings": {"size": 64}}})["sources"]["settings"] == {"seed": 1, "size": 64}
     folder = {"sources": {"kind": "folder", "settings": {"path": "portraits"}}}
     assert merge(drawn, folder) == folder
+
+
+@pytest.mark.parametrize("name", ["small", "curated", "open", "monk"])
+def test_the_declared_tests_of_a_template_are_read_when_they_are_uncommented(name, tmp_path):
+    path = templates.write(name, tmp_path)
+    text, _, block = path.read_text().partition("# [primary]")
+    block, _, rest = f"# [primary]{block}".partition("\n\n")
+    path.write_text(text + block.replace("\n# ", "\n").removeprefix("# ") + "\n\n" + rest)
+    primary = StudyFile.load(tmp_path).sections.primary
+    assert primary is not None and [t.outcome for t in primary.tests] == [
+        "shift.skin_tone",
+        "race_change",
+        "edit_success",
+    ]

@@ -54,7 +54,7 @@ def test_sealed_tests_are_confirmatory_and_the_first_block_of_the_report(study, 
     assert "The tests were sealed before the first edit, and the plan was kept." in block
     assert "Familywise error: 0.04 for all declared tests, 0.01 for all other tests" in block
     assert block.index(first.text.replace("'", "&#39;")) < block.index(second.text)
-    assert "Could have shown" in block and "<svg" in block and second.text.startswith("No change was shown: ")
+    assert "Could have shown <b>" in block and "<svg" in block and second.text.startswith("No change was shown: ")
     assert "p &lt; 0.01 after Holm's adjustment for all tests that are not declared" in page.read_text()
 
 

@@ -162,7 +162,7 @@ def test_the_null_edit_as_covariate_is_stored_beside_the_unadjusted_number():
     table = lightening(0.6, 0.1, floor=True)
     (test,) = declared(table, rules(SCORE, covariate="null_edit"))
     (plain,) = declared(table, rules(SCORE))
-    assert test.covariate == "null_edit" and "adjusted for null_edit" in test.text
+    assert test.covariate == "null_edit" and "adjusted for the null edit" in test.text
     assert (test.unadjusted_value, test.unadjusted_p) == (plain.value, plain.p)
     assert test.value != plain.value and plain.covariate == "" and plain.unadjusted_value is None
 

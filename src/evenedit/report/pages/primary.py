@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenedit.report.render.index import Index, level_name
+from evenedit.report.render.table import format_number
 from evenedit.results.finding import ALPHA
 from evenedit.results.primary import HEADINGS, DeclaredTest, alpha_of_others
 
@@ -25,6 +26,7 @@ class ShownTest:
     could: str
     """The smallest effect that 80 of 100 studies like this one find."""
     showed: str
+    p: str
     strip: dict[str, float]
     """Places on the strip: what could not be shown, the interval, the estimate; empty without a test."""
 
@@ -71,7 +73,10 @@ def _row(t: DeclaredTest) -> ShownTest:
     badge = "Not shown" if t.level == "none" else level_name(t.level, t.evidence).partition(":")[0].capitalize()
     hidden = t.value is None or t.evidence == "none"
     showed = "–" if hidden or t.value is None else t.amount(t.value)
-    return ShownTest(t, badge, could, showed, {} if hidden else _strip(t))
+    p = "" if t.p_adjusted is None else format_number(t.p_adjusted, "p")
+    return ShownTest(
+        t, badge, could, showed, p if p.startswith("<") or not p else f"= {p}", {} if hidden else _strip(t)
+    )
 
 
 def _strip(t: DeclaredTest) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evenedit.config.primary import NULL_EDIT, NULL_PAIR
 from evenedit.protocol.factors import factor as factor_named
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import RatingTable
@@ -15,6 +16,8 @@ from evenedit.stats.engine.panel import RatioMeasure
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS
 from evenedit.stats.findings.levels import alpha_text
 from evenedit.stats.findings.sentences import on_these
+
+COVARIATES = {NULL_EDIT: "the null edit", NULL_PAIR: "null pairs"}
 
 
 def sentence(
@@ -41,7 +44,7 @@ def sentence(
     details = [reach, count(d.n, "edit"), count(d.faces, "face"), count(d.prompts, "prompt")]
     details += [f"{d.missing:,} without a score"] if d.missing else []
     details += [f"{labelled:,} edits rated by people, corrected"] if labelled else []
-    details += [f"adjusted for {d.covariate}"] if d.covariate else []
+    details += [f"adjusted for {COVARIATES.get(d.covariate, d.covariate)}"] if d.covariate else []
     tail = "; ".join([", ".join(details[:4]), *details[4:]])
     scope = "" if d.prompts >= FEWEST_PROMPTS else f" {on_these(d.prompts)}"
     judges = f" Judges alone: {d.amount(d.judge_value)}." if d.judge_value is not None else ""
