@@ -12,12 +12,12 @@ from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import RatingTable
+from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.agreement.reliability import outcome_reliability
+from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.findings.findings import FindingInputs, add_findings
-from evenedit.stats.pipeline import _add_panels
+from evenedit.stats.pipeline import judged_panels
 
 DRAWS = 1000
 NAIVE_DRAWS = 4
@@ -76,10 +76,11 @@ def naive(path: Path) -> float:
 def engine(table: RatingTable) -> tuple[int, int]:
     """Every estimate, gap, contrast, trend, test and finding; how many estimates and findings there are."""
     combined = combine(table, RULES.ensemble, RULES.missing)
-    values, parts = answers(combined, RULES), AnalysisParts(table.factors, table.rubric)
-    evidence = _add_panels(parts, combined, values, RULES)
-    add_findings(FindingInputs(table, combined, RULES, evidence, parts, outcome_reliability(combined, RULES)))
-    return len(parts.estimates) + len(parts.contrasts), len(parts.findings)
+    panels = judged_panels(combined, answers(combined, RULES), RULES)
+    results = Results({}, RULES.to_dict(), tuple(panels.estimates), panels.tests, factors=table.factors)
+    reliability = outcome_reliability(outcome_alphas(combined, RULES))
+    results = add_findings(FindingInputs(table, combined, RULES, panels.evidence, results, reliability))
+    return len(panels.estimates) + len(panels.contrasts), len(results.findings)
 
 
 def run(folder: Path) -> None:

@@ -24,13 +24,13 @@ from evenedit.ratings.combine import combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding
+from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
 from evenedit.stats.agreement.prediction_powered import people_tests
 from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.findings.findings import FindingInputs, add_findings
-from evenedit.stats.pipeline import _add_panels
+from evenedit.stats.pipeline import judged_panels
 from evenedit.stats.robustness.null_pairs import false_calls
 from validation.engine import Limit, Tally
 from validation.page import Validation, size, table
@@ -94,16 +94,18 @@ class Report(NamedTuple):
 def report_of(whole: RatingTable, inclusion: Mapping[str, float] | None = None) -> Report:
     """The findings of a table about shifts and gaps, by the code that `analyse` uses, without what they do not need."""
     scores = combine(whole, RULES.ensemble, RULES.missing)
-    values, parts = answers(scores, RULES), AnalysisParts(whole.factors, whole.rubric)
-    evidence = _add_panels(parts, scores, values, RULES)
-    people = people_tests(scores, values, RULES, inclusion or {}, parts.estimates, parts.contrasts)
+    values = answers(scores, RULES)
+    panels = judged_panels(scores, values, RULES)
+    people = people_tests(scores, values, RULES, inclusion or {}, panels.estimates, panels.contrasts)
     reliability = outcome_reliability(outcome_alphas(scores, RULES))
-    add_findings(FindingInputs(whole, scores, RULES, evidence, parts, reliability, people, false_calls(whole, RULES)))
+    results = Results({}, RULES.to_dict(), tuple(panels.estimates), panels.tests, factors=whole.factors)
+    inputs = (panels.evidence, results, reliability, people, false_calls(whole, RULES))
+    results = add_findings(FindingInputs(whole, scores, RULES, *inputs))
     wanted = ("contrast.race_change", "e", {"race": "Black"})
     return Report(
-        [f for f in parts.findings if f.kind in ("shift", "gap")],
+        [f for f in results.findings if f.kind in ("shift", "gap")],
         next((p for p in people.rows if (p.measure, p.editor, p.group) == wanted), None),
-        parts.counts["tests"],
+        results.counts["tests"],
     )
 
 

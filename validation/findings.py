@@ -28,8 +28,8 @@ from evenedit.simulation.editors import SimulatedEditor
 from evenedit.stats import AnalysisRules, analyse
 from validation.page import Validation, size, table
 
-SEED = 20261
-"""No threshold, weight or rule was chosen by looking at studies of this seed."""
+SEED = 20_270
+"""No threshold, weight, rule or planted effect was chosen by looking at studies of this seed."""
 ALARMS = 0.06
 """More reports than this share with a clear finding that was not planted refute the claim."""
 POWER = 0.9
@@ -37,10 +37,11 @@ POWER = 0.9
 DEMO = tomllib.loads(files("evenedit.config.templates").joinpath("demo.toml").read_text("utf-8").replace("@SEED@", "1"))
 PROMPTS = [load_prompts("diagnostic")[name] for name in DEMO["prompts"]["include"]]
 WINO = list(load_prompts("winobias"))
-FACES = pd.DataFrame(cells())
+ONLY = DEMO["sources"]["settings"].get("only", {})
+FACES = pd.DataFrame(c for c in cells() if all(c[factor] in levels for factor, levels in ONLY.items()))
 AXES = [q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice"]
 CASES = 84
-"""Cases of each mitigated editor, half of what the demo draws for its two."""
+"""Cases of each mitigated editor, half of those that the demo draws for its two."""
 
 
 def editors() -> dict[str, tuple[SimulatedEditor, tuple[str, ...]]]:
@@ -283,7 +284,8 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
         *(table(powers) if powers else []),
     ]
     claim = (
-        "Reports of four editors, 84 faces, four prompts and two judges, with mitigation and stereotype experiments, "
+        f"Reports of four editors, {len(FACES)} faces, {len(PROMPTS)} prompts and two judges, with mitigation and "
+        "stereotype experiments, "
         "show clear findings that were not planted in at most 6 % of studies, and each planted effect in at least 90 %."
     )
     return Validation(claim, lines, SEED, {"studies of each world": studies}, wrong)

@@ -26,11 +26,11 @@ from evenedit.ratings.combine import combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.ratings.to_csv import write_tables
 from evenedit.results.finding import CLEAR, ENSEMBLE
+from evenedit.results.results import Results
 from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests
 from evenedit.stats.findings.declared import DeclaredTests, Tested
@@ -154,7 +154,7 @@ def declared(tables: RatingTable, primary: Mapping[str, Any]) -> DeclaredTests:
     panels = diagnosis_panels(scores, answers(scores, rules), rules)
     evidence = [PanelTests(ENSEMBLE, panel, CrossedPanel(panel), (), ()) for panel in panels]
     alphas = outcome_reliability(outcome_alphas(scores, rules, means=True))
-    return DeclaredTests(FindingInputs(tables, scores, rules, evidence, AnalysisParts(FACTORS, tables.rubric), alphas))
+    return DeclaredTests(FindingInputs(tables, scores, rules, evidence, Results({}, {}, ()), alphas))
 
 
 def outcomes(

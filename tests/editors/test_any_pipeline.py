@@ -289,12 +289,44 @@ def test_lora_and_scheduler_change_the_pixels_and_a_wrong_lora_is_named(folders,
     }
     off = build(name, folders, lora={"model": str(tmp_path), "scale": 0.0})
     assert off.edit([portrait()], "As a cook", 1).tobytes() == first
-    with pytest.raises(EvenEditError, match="could not be added"):
+    with pytest.raises(EvenEditError, match="is no folder or file here"):
         build(name, folders, lora=str(tmp_path / "absent")).edit([portrait()], "As a cook", 1)
     with pytest.raises(EvenEditError, match="setting 'lora'"):
         build(name, folders, lora={"path": "x"})
     other = build(name, folders, scheduler={"class": "EulerDiscreteScheduler", "timestep_spacing": "trailing"})
     assert other.edit([portrait()], "As a cook", 1).tobytes() != first
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"scheduler": {"timestep_spacng": "trailing"}},
+            "no argument 'timestep_spacng'; did you mean",
+        ),
+        ({"scheduler": {"class": "EulerScheduler"}}, "diffusers does not have"),
+        ({"scheduler": {"class": "EulerDiscreteScheduler", "beta_start": "small"}}, "takes float there"),
+        ({"call": {"num_inference_steps": "two"}}, "num_inference_steps = 'two'.* takes int there"),
+        ({"lora": "./absent"}, "is no folder or file here"),
+    ],
+)
+def test_settings_that_loading_would_ignore_or_refuse_are_named_before_it(folders, settings, message):
+    editor = build("StableDiffusionInstructPix2PixPipeline", folders, **settings)
+    with pytest.raises(EvenEditError, match=message):
+        editor.check()
+
+
+def test_the_end_of_an_instruction_that_a_text_encoder_does_not_get_is_stated(folders):
+    editor = build("StableDiffusionInstructPix2PixPipeline", folders)
+    (note,) = editor.notes(["As a cook", "very " * 100])
+    assert "reads 77 tokens, and 1 of 2 instructions have more (up to " in note
+    assert not editor.notes(["As a cook"])
+
+
+def test_a_pipeline_that_makes_square_pictures_says_so(folders):
+    square = "makes square pictures, whatever the shape of the source"
+    assert square in build("FluxKontextPipeline", folders).notes([])[0]
+    assert not build("FluxKontextPipeline", folders, size=64).notes([])
 
 
 @pytest.mark.parametrize("ident", ["flux1-kontext-dev", "instruct-pix2pix"])

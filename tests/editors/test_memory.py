@@ -11,8 +11,8 @@ from evenedit.core.errors import EvenEditError
 from evenedit.editors.local import diffusers_base, memory
 from evenedit.editors.local.memory import GB, PRESETS, weights_of
 from evenedit.editors.local.pipelines import known
-from evenedit.operations.memory import Machine, memory_note
 from evenedit.operations.plan import make_plan
+from evenedit.run.memory import Machine, memory_note
 from tests.support.studies import open_study
 
 pytestmark = pytest.mark.torch

@@ -91,3 +91,40 @@ def test_nothing_to_read_is_said():
 
 def test_the_null_edit_is_known_without_a_prompt_set():
     assert gather(rows(prompt_id=["floor"], condition=["floor"])).table.edits["prompt_id"].tolist() == ["floor"]
+
+
+RUBRIC = """
+[[questions]]
+id = "new_people"
+kind = "yes-no"
+title = "New people"
+text = "Does the edit show people who are not in the source?"
+cannot_tell = true
+[questions.rates.new_people]
+is = ["yes"]
+
+[[questions]]
+id = "dignity"
+kind = "yes-no"
+title = "Dignity"
+text = "Would you want to be shown like this?"
+answered_by = ["people"]
+"""
+
+
+def test_a_rate_leaves_cannot_tell_out_even_if_it_has_the_id_of_its_question(tmp_path):
+    (tmp_path / "mine.toml").write_text(RUBRIC, "utf-8")
+    table = rows(new_people=[True, False, "No", "CANNOT_TELL", None]).drop(columns=list(AXES))
+    found = analyze(table, rubric=tmp_path / "mine.toml")
+    (rate,) = [e for e in found.estimates if e.measure == "rate.new_people" and e.editor == "e" and not e.group]
+    assert (rate.value, rate.n, rate.missing) == (pytest.approx(1 / 3), 3, 1)
+    (share,) = [
+        e for e in found.estimates if e.measure == "share.new_people[CANNOT_TELL]" and e.editor == "e" and not e.group
+    ]
+    assert (share.value, share.n) == (0.25, 4)
+
+
+def test_a_question_of_a_rubric_has_no_name_of_another_column(tmp_path):
+    (tmp_path / "mine.toml").write_text(RUBRIC.replace('"new_people"', '"race"', 1), "utf-8")
+    with pytest.raises(EvenEditError, match="questions 'race': tables already have a column of that name"):
+        analyze(rows(new_people=["yes"]), rubric=tmp_path / "mine.toml")

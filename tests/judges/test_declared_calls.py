@@ -159,7 +159,16 @@ def test_judges_in_python_answer_by_position_or_by_code():
     assert one.values == other.values == checked(one, questions).values
     of_numpy = checked(Reply(Status.SCORED, by_position | {"hair_change": np.int64(3)}), questions)  # type: ignore[dict-item]
     assert of_numpy.values == one.values and type(of_numpy.values["hair_change"]) is int
-    for wrong in ({"headscarf": "gone"}, {"headscarf": 4}, {"marks": [1]}, {"hair_change": 2.0}):
+    in_words = {"hair_change": "Clearly", "headscarf": "REMOVED", "marks": np.array(["mole"]), "blurred": np.False_}
+    assert checked(Reply(Status.SCORED, in_words | {"done": "Yes"}), questions).values == one.values
+    for wrong in (
+        {"blurred": 0},
+        {"marks": 2},
+        {"headscarf": "gone"},
+        {"headscarf": 4},
+        {"marks": [1]},
+        {"hair_change": 2.0},
+    ):
         assert checked(Reply(Status.SCORED, wrong), questions).status is Status.UNPARSEABLE
 
 

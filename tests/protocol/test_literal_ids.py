@@ -45,7 +45,6 @@ LEFT = {
     "simulation/judges.py",
     "stats/agreement/preference.py",
     "stats/disparity/mitigation.py",
-    "stats/disparity/paired_editors.py",
     "stats/disparity/role_effects.py",
     "stats/disparity/stereotype.py",
     "stats/findings/gaps.py",

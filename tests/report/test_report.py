@@ -485,10 +485,10 @@ def test_figures_are_svg_and_other_formats_on_request(real: Path, tmp_path: Path
         assert path.read_bytes() == (tmp_path / "figures" / path.name).read_bytes()
 
 
-def measured(*editors: str, rater: str = "skin") -> InstrumentResults:
+def measured(*editors: str, rater: str = "skin", reading: str = "skin_delta_L") -> InstrumentResults:
     found = [
         estimate(
-            "mean.skin_delta_L",
+            f"mean.{reading}",
             -1.0 if group == {"prompt": "O-02"} else 2.5,
             editor,
             group=group,
@@ -510,11 +510,12 @@ def test_editors_that_were_not_measured_have_no_empty_panel():
 
 def test_an_instrument_measures_edits_and_a_judge_answers_calls():
     seen = Coverage("skin", "diagnosis", "flux2_dev", {}, 120, 0, 3, 0)
-    results = replace(made_up(), coverage=(*made_up().coverage, seen), measured=(measured("flux2_dev"),))
+    readings = measured("flux2_dev", reading="skin_delta_L_raw")
+    results = replace(made_up(), coverage=(*made_up().coverage, seen), measured=(readings,))
     shown = [s.text for s in summarise(results)]
     assert "The skin instrument could measure 97.6% of 123 edits." in shown
     assert "a-judge answered 95.9% of 123 calls." in shown
-    assert "Measured (skin), by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in shown
+    assert "Measured (skin), by prompt: Skin ΔL* as displayed from −1.00 (O-02) to +2.50 (O-01)." in shown
 
 
 def test_readings_without_any_difference_are_counted_apart():

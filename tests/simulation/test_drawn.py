@@ -16,8 +16,9 @@ from evenedit.protocol import factors as grid
 from evenedit.simulation.portraits import portrait as drawing
 from evenedit.simulation.portraits.drawn import Drawn, sample
 from evenedit.simulation.portraits.headwear import HEADWEAR
-from evenedit.simulation.portraits.portrait import OUTFITS, SCENES, lighten, portrait_of, regions, render, render_pair
+from evenedit.simulation.portraits.portrait import lighten, portrait_of, regions, render, render_pair
 from evenedit.simulation.portraits.traits import Portrait
+from evenedit.simulation.portraits.wardrobe import wardrobe
 
 RACES = grid.factor("race").codes
 FACE_SHAPE = (
@@ -228,8 +229,9 @@ def test_age_draws_lines_and_grays_the_hair() -> None:
     assert regions(old, 256)["skin"].sum() < regions(young, 256)["skin"].sum()
 
 
-@pytest.mark.parametrize("field, values", [("outfit", OUTFITS), ("scene", SCENES)])
-def test_every_outfit_and_scene_looks_different(field: str, values: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("field", ["outfit", "scene"])
+def test_every_outfit_and_scene_looks_different(field: str) -> None:
+    values = wardrobe()[f"{field}s"]
     pictures = {png(render(someone(**{field: value}), 128)) for value in values}
     assert len(pictures) == len(values)
 
@@ -264,12 +266,12 @@ def test_a_photograph_has_no_portrait() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("{", "not JSON"),
-        ("[1]", "should be an object"),
-        ('{"seed": 1}', "missing"),
-        (json.dumps(asdict(someone()) | {"skin": [1, 2]}), "wrong kind"),
-        (json.dumps(asdict(someone()) | {"years": "old"}), "wrong kind"),
-        (json.dumps(asdict(someone()) | {"outfit": 3}), "wrong kind"),
+        ("{", "does not describe a portrait"),
+        ("[1]", "does not describe a portrait"),
+        ('{"seed": 1}', "Field required"),
+        (json.dumps(asdict(someone()) | {"skin": [1, 2]}), "skin"),
+        (json.dumps(asdict(someone()) | {"years": "old"}), "valid number"),
+        (json.dumps(asdict(someone()) | {"outfit": 3}), "valid string"),
         (json.dumps(asdict(someone()) | {"outfit": "armour"}), "outfit 'armour'"),
     ],
 )

@@ -10,6 +10,7 @@ from PIL.Image import Image
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
+from evenedit.judges.parsing import parse
 from evenedit.protocol import load_prompts
 from evenedit.protocol.rubric import default_rubric
 from evenedit.simulation.editors import TRUTH, Even, PlantedEditor, labels_seen, note_of
@@ -64,6 +65,8 @@ def test_planted_answers_are_read_by_every_kind_of_question():
         "marks.mole": 1,
         "marks.tattoo": 1,
     }
+    reply = SimulatedJudge(**SURE).judge(Case([], output, CEO, CEO.text), (HAIR, SCARF, MARKS))
+    assert parse(reply.raw, (HAIR, SCARF, MARKS)).values == reply.values, "what it wrote can be read again"
 
 
 @pytest.mark.parametrize("is_null_pair", [False, True])

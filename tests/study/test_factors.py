@@ -21,7 +21,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Source
 from evenedit.operations import anchors, judge_checks
-from evenedit.operations.plan import design_of
+from evenedit.operations.plan import count_tests, portraits_by_level
 from evenedit.protocol import FACTORS, Factor, default_rubric
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
@@ -97,16 +97,21 @@ def figures(study: Study) -> dict[str, PhotoFigure]:
 
 
 def test_the_plan_counts_portraits_by_the_main_factor_and_tests_by_the_factors_that_vary(study):
-    design = design_of(study)
-    assert design is not None
-    assert design.faces == (4, 5, 4), "the portrait without headwear has a skin tone"
-    assert design.tests == 2 * (len(study.file.rates) + 1)
+    sources = study.design.preview_sources()
+    counts = portraits_by_level(sources, study.file.factors[0])
+    assert list(counts.values()) == [4, 5, 4], "the portrait without headwear has a skin tone"
+    bare = {id: source for id, source in sources.items() if source.attributes.get("headwear") == "none"}
+    rates = [study.file.rubric.words(rate) for rate in study.file.rubric.rates]
+    gaps = sum(words.gap for words in rates) + 1  # and refusals
+    editors = len(study.file.editors("diagnosis"))
+    assert count_tests(study, sources) - count_tests(study, bare) == editors * gaps
 
 
-def test_a_main_factor_with_one_level_has_no_gap_to_simulate(tmp_path):
+def test_power_needs_portraits_of_two_groups(tmp_path):
     made = open_study(tmp_path, **DECLARED)
     made.store.save_sources([_portrait(made, "2", worn, 0) for worn in HEADWEAR])
-    assert design_of(made) is None
+    with pytest.raises(EvenEditError, match="portraits of two or more groups"):
+        made.plan(power=True)
     made.store.close()
 
 

@@ -40,10 +40,16 @@ def panel_of(
     races: list[str] | None = None,
     measure: RatioMeasure = RATE,
     order: np.ndarray | None = None,
+    drawn_with: list[str] | None = None,
 ) -> Panel:
-    """A panel from [face, prompt] or [face, prompt, editor] whole numbers out of `seeds`, or of `count`."""
+    """A panel from [face, prompt] or [face, prompt, editor] whole numbers out of `seeds`, or of `count`.
+
+    `drawn_with` names the person or base portrait of each face.
+    """
     cube = met.reshape(*met.shape[:2], -1)
     edits = frame_of(cube.shape, races or blocks(len(met), groups))
+    if drawn_with is not None:
+        edits["block"] = np.array(drawn_with)[np.indices(cube.shape)[0].ravel()]
     asked = np.full(cube.size, seeds, dtype=np.int64)
     valid = asked if count is None else count.ravel().astype(np.int64)
     columns = {"met": cube.ravel().astype(np.int64), "n": valid, "asked": asked}

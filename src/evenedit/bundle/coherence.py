@@ -18,7 +18,6 @@ from pydantic import ValidationError
 from evenedit.bundle.archive import MANIFEST, SealedZip
 from evenedit.bundle.every_eval import every_eval_files
 from evenedit.bundle.evidence import Evidence
-from evenedit.bundle.evidence_files import request_row
 from evenedit.bundle.scoring import PLAN, plan_adherence
 from evenedit.bundle.study_facts import bared
 from evenedit.config.check import factors_of
@@ -44,6 +43,7 @@ from evenedit.storage.data_state import (
     ratings_part,
     replies_part,
 )
+from evenedit.storage.store import request_values
 from evenedit.storage.study_history import RUN_FINISHED, HistoryEvent
 from evenedit.study.analysis import analysis_rules
 from evenedit.study.preregistration.seal import frozen_tables
@@ -148,7 +148,7 @@ def _parts(bundle: SealedZip, evidence: Evidence) -> Parts:
     """Return the rows of a bundle as the database had them."""
     parts: dict[str, list[list[Any]]] = {
         "sources": [[s.id, s.image, dict(s.attributes)] for s in evidence.sources.values()],
-        REQUESTS: [list(request_row(request).values()) for request in evidence.requests],
+        REQUESTS: [list(request_values(request).values()) for request in evidence.requests],
         "edits": [[e.request_id, e.outcome, e.image, dict(e.detail), e.seconds] for e in evidence.edits.values()],
     }
     for reply in evidence.replies:

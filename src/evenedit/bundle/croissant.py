@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from importlib.resources import files as files_of
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from evenedit.core.version import __version__
 from evenedit.results.results import Results
 
 CROISSANT = "croissant.json"
+"""The file in a bundle; its parts that are the same in each bundle are in the file of this name here."""
 TABLE = "ratings.csv.gz"
 FORMATS = {
     ".json": "application/json",
@@ -21,44 +23,6 @@ FORMATS = {
     ".toml": "application/toml",
 }
 """Files that are listed, by how their names end; pages, figures and pictures belong to the report."""
-CONTEXT: Mapping[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
 COLUMNS = {
     "request_id": "The edit that was rated.",
     "experiment": "diagnosis, mitigation or stereotype.",
@@ -79,51 +43,25 @@ def croissant(
     title: str, licence: str, results: Results, files: Mapping[str, bytes | Path], consent: Mapping[str, Any]
 ) -> bytes:
     """Return the Croissant file of a bundle."""
-    body = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+    about = f"{title}: edits, raw replies of judges, ratings and results of an audit of image editors. "
+    simulated = "SIMULATED: these data say nothing about any real editor." if results.simulated else ""
+    factors = ", ".join(factor.title or factor.name for factor in results.factors)
+    people = consent.get("answered", 0)
+    body = json.loads(files_of(__package__).joinpath(CROISSANT).read_text("utf-8")) | {
         "name": _name(title),
-        "description": f"{title}: edits, raw replies of judges, ratings and results of an audit of image editors. "
-        + ("SIMULATED: these data say nothing about any real editor." if results.simulated else ""),
+        "description": about + simulated,
         "license": licence or "not stated",
-        "url": "https://evenedit.invalid/bundle",
-        "version": "1.0.0",
         "datePublished": str(results.provenance["time"])[:10],
-        "creator": {"@type": "sc:Organization", "name": "the authors of the study"},
         "citeAs": f"{title}. An audit by EvenEdit {__version__}, study {results.provenance.get('study', '')}.",
-        **responsible(results, consent),
+        "rai:dataAnnotationPlatform": ["EvenEdit survey"] if people else ["none: no person rated"],
+        "rai:annotationsPerItem": f"{people} people in all" if people else "none by people",
+        "rai:personalSensitiveInformation": [
+            f"Portraits carry the dataset's labels of {factors}: labels, not facts about people."
+        ],
         "distribution": [_file(name, content) for name, content in sorted(files.items()) if _is_listed(name)],
         "recordSet": [_ratings(results)],
     }
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the responsible-AI fields."""
-    factors = ", ".join(factor.title or factor.name for factor in results.factors)
-    people = consent.get("answered", 0)
-    return {
-        "rai:dataCollection": "Every portrait was edited by every editor with the same prompts; judges and instruments "
-        "then rated each output, with the texts in study.json.",
-        "rai:dataCollectionType": ["Experiments", "Software collection"],
-        "rai:dataAnnotationProtocol": "Questions and answers of the rubric are in study.json under asked; judges' "
-        "raw replies are in data/replies.jsonl.",
-        "rai:dataAnnotationPlatform": ["EvenEdit survey"] if people else ["none: no person rated"],
-        "rai:annotationsPerItem": f"{people} people in all" if people else "none by people",
-        "rai:annotatorDemographics": ["not released"],
-        "rai:personalSensitiveInformation": [
-            f"Portraits carry the dataset's labels of {factors}: labels, not facts about people."
-        ],
-        "rai:dataBiases": "Labels are the dataset's; judges may err more on some groups (results.json: agreement, "
-        "coverage).",
-        "rai:dataLimitations": "The results apply only to these portraits, prompts, editors, settings and dates.",
-        "rai:dataUseCases": ["Checking and repeating this audit", "Comparing editors on the same portraits"],
-        "rai:dataSocialImpact": "Shows whether edits come out differently for different groups of people; not to be "
-        "used to sort or recognise people.",
-        "rai:dataReleaseMaintenancePlan": "Sealed: it is not changed. Who withdraws is removed in a copy with the same "
-        "root.",
-    }
 
 
 def _is_listed(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Request, Source, Status
 from evenedit.interchange.export import StudyRecord
 from evenedit.ratings.table import Reading
+from evenedit.storage.store import request_values
 
 RECORD = "study.json"
 SOURCES, REQUESTS, EDITS = "data/sources.jsonl", "data/requests.jsonl", "data/edits.jsonl"
@@ -26,28 +28,16 @@ def evidence_files(evidence: Evidence) -> dict[str, bytes]:
     """Return the files of the evidence by name."""
     files = {
         RECORD: evidence.record.to_json().encode(),
-        SOURCES: lines(
-            {"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": _bare(s.origin)}
-            for s in evidence.sources.values()
-        ),
-        REQUESTS: lines(map(request_row, evidence.requests)),
-        EDITS: lines(
-            {
-                "request_id": e.request_id,
-                "outcome": e.outcome,
-                "image": e.image,
-                "detail": e.detail,
-                "seconds": e.seconds,
-            }
-            for e in evidence.edits.values()
-        ),
-        REPLIES: lines({name: getattr(r, name) for name in RawReply.__slots__} for r in evidence.replies),
+        SOURCES: lines(_row(s) | {"origin": _bare(s.origin)} for s in evidence.sources.values()),
+        REQUESTS: lines(map(request_values, evidence.requests)),
+        EDITS: lines(map(_row, evidence.edits.values())),
+        REPLIES: lines(map(_row, evidence.replies)),
         READINGS: lines(_readings(evidence)),
         REVIEWS: lines(_review(number, name, review) for number, (name, review) in enumerate(evidence.reviews, 1)),
         CHANCES: lines({"request_id": i, "probability": p} for i, p in sorted(evidence.chances.items())),
     }
     for name, answers in evidence.people.items():
-        files[f"{WITHDRAWABLE}{name}.jsonl"] = lines(map(_answer, answers))
+        files[f"{WITHDRAWABLE}{name}.jsonl"] = lines(map(_row, answers))
     return files
 
 
@@ -88,21 +78,6 @@ def lines(rows: Iterable[Row]) -> bytes:
 
 def _rows(bundle: SealedZip, name: str) -> Iterator[dict[str, Any]]:
     return (json.loads(line) for line in bundle.read(name).decode().split("\n") if line)
-
-
-def request_row(request: Request) -> Row:
-    """Return a request as plain values, in the order of the database's columns."""
-    return {
-        "id": request.id,
-        "experiment": request.experiment,
-        "condition": str(request.condition),
-        "source_ids": list(request.source_ids),
-        "prompt_id": request.prompt_id,
-        "instruction": request.instruction,
-        "editor": request.editor,
-        "settings": dict(request.settings),
-        "seed": request.seed,
-    }
 
 
 def _read_request(row: dict[str, Any]) -> Request:
@@ -149,11 +124,12 @@ def _read_readings(record: StudyRecord, rows: Iterator[Row], ids: list[str]) -> 
 
 
 def _review(number: int, name: str, answers: Iterable[GivenAnswer]) -> Row:
-    return {"review": number, "reviewer": name, "answers": [_answer(one) for one in answers]}
+    return {"review": number, "reviewer": name, "answers": [_row(one) for one in answers]}
 
 
-def _answer(one: GivenAnswer) -> Row:
-    return {"request_id": one.request_id, "question": one.question, "value": one.value}
+def _row(record: Source | Edit | RawReply | GivenAnswer) -> dict[str, Any]:
+    """Return a record as plain values."""
+    return {part.name: getattr(record, part.name) for part in fields(record)}
 
 
 def _bare(origin: str) -> str:

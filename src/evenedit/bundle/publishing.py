@@ -43,16 +43,6 @@ SOURCE, OUTPUT = "Source portrait", "Edit by"
 """How the descriptions of pictures begin, by their class."""
 PHOTOS = ".photos img"
 """Figures made of several pictures, of both classes."""
-STYLE = """
-.site code.long, .site pre { overflow-wrap: anywhere; white-space: pre-wrap; }
-.site .shown { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(9rem, 100%), 1fr)); gap: .6rem; }
-.site .shown { max-width: 42rem; }
-.site .shown figure { margin: 0; } .site .shown img { width: 100%; height: auto; display: block; }
-.site .shown a { border: 0; display: block; } .site .shown figcaption { font: .9rem/1.4 var(--sans); }
-.site .readings div { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .8rem; }
-.site .readings dd { overflow-wrap: anywhere; text-align: left; }
-.site main a { text-decoration: underline; }
-"""
 IMAGE = re.compile(r"<img\b[^>]*>")
 DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
 
@@ -153,7 +143,8 @@ def _put_front(
     recall = str(licences["consent"].get("published_from", ""))
     put(out / "takedown.html", render("site_takedown.html", **common, contact=contact, recall=recall).encode())
     put(out / "robots.txt", ROBOTS.encode())
-    style = "\n".join([PALETTE.read_text("utf-8"), (TEMPLATES / "report.css").read_text("utf-8"), STYLE, policy.style])
+    sheets = [PALETTE, TEMPLATES / "report.css", TEMPLATES / "site.css"]
+    style = "\n".join([*(sheet.read_text("utf-8") for sheet in sheets), policy.style])
     put(out / "site.css", style.encode())
     put(out / "index.html", front.encode())
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib.resources import files as resource_files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -16,7 +17,7 @@ import tomli_w
 from evenedit.bundle.archive import SealedZip, write_sealed
 from evenedit.bundle.collect import collect_evidence
 from evenedit.bundle.croissant import CROISSANT, croissant
-from evenedit.bundle.every_eval import EVERY_EVAL, every_eval_files
+from evenedit.bundle.every_eval import every_eval_files
 from evenedit.bundle.evidence import Evidence, ReplyCheck
 from evenedit.bundle.evidence_files import evidence_files, lines
 from evenedit.bundle.scoring import PLAN, score
@@ -177,40 +178,27 @@ def described(
 
 def readme(study: StudyContext, evidence: Evidence, results: Results, pictures: str) -> str:
     """Return the README of the bundle."""
-    mark = "**SIMULATED: these data say nothing about any real editor.**\n\n" if results.simulated else ""
     availability = {
         "none": "withheld, by digest only",
         "thumbnails": "small copies in report/",
         "full": "in full in pictures/",
     }
-    judged = sum(reply.kind is Kind.VLM for reply in evidence.replies)
-    return f"""# {study.file.sections.study.title}
-
-{mark}An audit of {", ".join(results.editors)} by EvenEdit {__version__}: {len(evidence.edits):,} edits of \
-{len(evidence.sources):,} portraits, {judged:,} raw replies of judges, answers of {len(evidence.people):,} people. \
-Pictures: {availability[pictures]}.
-
-| file | what |
-|---|---|
-| `report/report.html` | the report; open it in a browser |
-| `results.json` | every estimate, with its interval and n, at 12 significant digits |
-| `study.toml`, `study.json` | the study: prompts, rubric, words that judges were sent, rules |
-| `data/requests.jsonl`, `data/edits.jsonl`, `data/sources.jsonl` | what was asked, what came back |
-| `data/replies.jsonl` | every raw reply, as it came |
-| `data/readings.jsonl`, `data/measurements.jsonl` | what instruments read off the pictures |
-| `people/`, `data/reviews.jsonl` | what people and reviewers answered, under new names |
-| `ratings.csv.gz` | the ratings of judges, instruments and reviewers as one table |
-| `{CROISSANT}`, `{EVERY_EVAL}/` | the same in the formats of others |
-| `seal.json`, `plan.json`, `history.jsonl` | the sealed plan, the plan now, what was done; where there are any |
-| `manifest.json` | SHA-256 of every file, and the root over all of them |
-
-    pip install evenedit
-    evenedit verify FILE.zip               is every byte as it was written?
-    evenedit rescore FILE.zip --out DIR    do the numbers follow from the raw replies?
-
-A manifest alone proves nothing against the one who wrote it: compare the root with one that was published elsewhere,
-or check the signature with a key that you have from elsewhere.
-"""
+    return (
+        resource_files(__package__)
+        .joinpath("readme.md")
+        .read_text("utf-8")
+        .format(
+            title=study.file.sections.study.title,
+            mark="**SIMULATED: these data say nothing about any real editor.**\n\n" if results.simulated else "",
+            editors=", ".join(results.editors),
+            version=__version__,
+            edits=len(evidence.edits),
+            portraits=len(evidence.sources),
+            judged=sum(reply.kind is Kind.VLM for reply in evidence.replies),
+            people=len(evidence.people),
+            pictures=availability[pictures],
+        )
+    )
 
 
 def _json(body: Mapping[str, Any]) -> bytes:

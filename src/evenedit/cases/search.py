@@ -31,6 +31,7 @@ from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import spread
 from evenedit.ratings.table import RatingTable, Scores
+from evenedit.report.pages.cases import CaseField, CaseNumber
 from evenedit.storage import survey_schema as tables
 from evenedit.study.context import StudyContext
 
@@ -64,34 +65,6 @@ PAUSE = 10
 """An index is not rebuilt before this many times the seconds that the last build took."""
 
 Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A property with few values, one of which every case has."""
-
-    id: str
-    title: str
-    values: Mapping[str, str]
-    """Titles by value; the value is what a query names."""
-    codes: NDArray[np.int32]
-    """[case]: position in `values`."""
-
-    def among(self, chosen: Iterable[str]) -> Mask:
-        """Return which cases have one of these values."""
-        names = list(self.values)
-        wanted = np.zeros(len(names), dtype=np.bool_)
-        wanted[[names.index(value) for value in chosen if value in self.values]] = True
-        return np.asarray(wanted[self.codes], dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
-class NumberRange:
-    """A number of every case, NaN where it is missing; filtered by a range."""
-
-    id: str
-    title: str
-    values: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +171,7 @@ class Gallery:
 
     # -- fields and numbers ----------------------------------------------------------------------------------
 
-    def _described(self, edits: pd.DataFrame) -> Iterable[Field]:
+    def _described(self, edits: pd.DataFrame) -> Iterable[CaseField]:
         """Yield the fields of the request, the portrait's labels and the review state."""
         prompts = self._prompts
         yield _field("editor", "Editor", edits["editor"])
@@ -231,7 +204,7 @@ class Gallery:
         yield _field("source", "Portrait", edits["source_id"])
         yield _field("seed", "Seed", edits["seed"].astype(str))
 
-    def _scored(self, scores: Scores, applicable: Mask) -> Iterable[Field]:
+    def _scored(self, scores: Scores, applicable: Mask) -> Iterable[CaseField]:
         """Yield one field for the ensemble's score on each question of the study."""
         rubric = scores.table.rubric
         for column, name in enumerate(rubric.columns):
@@ -240,29 +213,29 @@ class Gallery:
             words = _answers(rubric, name)
             values = {MISSING: "missing", **words, NOT_ASKED: "not asked"}
             codes = np.where(applicable[:, column], scores.values[:, column], len(words) + 1).astype(np.int32)
-            yield Field(name, rubric.title(name), values, codes)
+            yield CaseField(name, rubric.title(name), values, codes)
         for rater in scores.table.of_kind(Kind.INSTRUMENT):
             for name in rubric.choices:
                 codes = scores.table.values[rater, :, rubric.at(name)].astype(np.int32)
                 if codes.any():
                     who = scores.table.raters[rater]
                     title = f"{rubric.title(name)}, by {who}"
-                    yield Field(f"{who}.{name}", title, {MISSING: "missing", **_answers(rubric, name)}, codes)
+                    yield CaseField(f"{who}.{name}", title, {MISSING: "missing", **_answers(rubric, name)}, codes)
 
-    def _counted(self, scores: Scores, applicable: Mask) -> Iterable[NumberRange]:
-        yield NumberRange("disagreement", "Disagreement between judges, in points", disagreement(scores, applicable))
-        yield NumberRange(
+    def _counted(self, scores: Scores, applicable: Mask) -> Iterable[CaseNumber]:
+        yield CaseNumber("disagreement", "Disagreement between judges, in points", disagreement(scores, applicable))
+        yield CaseNumber(
             "drift",
             "Drift of the person, in points",
             drift(scores.values, self.book.study.file.rates, scores.table.rubric).points,
         )
         means = people_means(scores.table)
         differences = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
-        yield NumberRange("people_gap", "Distance between judges and people, in points", _largest(differences))
+        yield CaseNumber("people_gap", "Distance between judges and people, in points", _largest(differences))
         yield from _instrument_ratings(scores.table)
         for reading in scores.table.readings:
             name = Measure(reading.measure).name
-            yield NumberRange(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
+            yield CaseNumber(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
 
     # -- searching -------------------------------------------------------------------------------------------
 
@@ -463,14 +436,14 @@ class LiveGallery:
         return built
 
 
-def _instrument_ratings(table: RatingTable) -> Iterable[NumberRange]:
+def _instrument_ratings(table: RatingTable) -> Iterable[CaseNumber]:
     """Yield the score that each instrument derives from its measurements, by question."""
     for number in table.of_kind(Kind.INSTRUMENT):
         rater = table.raters[number]
         for question in table.rubric.ordinal:
             values = table.values[number, :, table.at(question)].astype(np.float64)
             title = f"{table.rubric.title(question)}, score from measurements ({rater})"
-            yield NumberRange(f"{rater}.{question}", title, np.where(values > 0, values, np.nan))
+            yield CaseNumber(f"{rater}.{question}", title, np.where(values > 0, values, np.nan))
 
 
 def _answers(rubric: Rubric, question: str) -> dict[str, str]:
@@ -535,14 +508,14 @@ def _field(
     column: pd.Series[Any],
     titles: Mapping[str, str] | None = None,
     order: Sequence[str] | None = None,
-) -> Field:
+) -> CaseField:
     """Build a field from a column; values are in the given order, then in the order of the study."""
     places, levels = pd.factorize(column)
     present = list(levels)
     values = [v for v in dict.fromkeys((*(order or ()), *present)) if v in present]
     moved = np.array([values.index(v) for v in present], dtype=np.int32)
     codes = moved[places] if present else np.zeros(0, dtype=np.int32)
-    return Field(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)
+    return CaseField(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)
 
 
 def _number(name: str, value: str) -> float:

@@ -156,8 +156,8 @@ def plan(
     if a judge cannot be used; --probe 0 makes no edits.
     """
     from evenedit.operations import plan as planning
-    from evenedit.operations.memory import Machine
     from evenedit.operations.power import PowerOptions, with_power
+    from evenedit.run.memory import Machine
 
     loaded = open_study(study)
     usable = True

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -228,7 +227,7 @@ def export(study: Path, out: Path | None) -> None:
     from evenedit.survey.export import write
 
     loaded = open_study(study)
-    with _reading(loaded) as database:
+    with _database(loaded, write=False) as database:
         for path in write(loaded.file, loaded.store, database, out or folder_of(study) / "ratings"):
             click.echo(path)
 
@@ -266,19 +265,14 @@ def import_(
     --demographics, import who the participants are: only of those who consented, and printed only as counts of five
     people or more.
     """
-    from evenedit.storage.survey_store import SurveyStore
-
     loaded = open_study(study)
     section = _section(loaded)
-    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
-    try:
+    with _database(loaded, write=True) as database:
         if demographics:
             for path in files:
                 _import_demographics(path, database, section, consented)
         else:
             _import_ratings(loaded, database, files, editors, columns)
-    finally:
-        database.close()
 
 
 def _import_ratings(
@@ -357,7 +351,7 @@ def invite(study: Path, count: int, prefix: str, number: int, preview: bool) -> 
 
     loaded = open_study(study)
     origin = _origin(_section(loaded))
-    with _reading(loaded) as database:
+    with _database(loaded, write=False) as database:
         if preview:
             click.echo(PreviewLinks(database.key).link(origin, number))
             return
@@ -481,31 +475,18 @@ def _taken_part(loaded: Study, survey: int) -> int:
 
     if not loaded.file.sections.store.url and not (loaded.file.folder / DATABASE).exists():
         return 0
-    service = SurveyService.open(loaded.file, loaded.store, write=False)
-    try:
+    with closing(SurveyService.open(loaded.file, loaded.store, write=False)) as service:
         return SurveyAdmin(service).taken_part(survey)
-    finally:
-        service.close()
 
 
-@contextmanager
-def _service(study: Path, *, write: bool = True) -> Iterator[SurveyService]:
+def _service(study: Path, *, write: bool = True) -> closing[SurveyService]:
     from evenedit.survey.sessions import SurveyService
 
     loaded = open_study(study)
-    service = SurveyService.open(loaded.file, loaded.store, write=write)
-    try:
-        yield service
-    finally:
-        service.close()
+    return closing(SurveyService.open(loaded.file, loaded.store, write=write))
 
 
-@contextmanager
-def _reading(loaded: Study) -> Iterator[SurveyStore]:
+def _database(loaded: Study, *, write: bool) -> closing[SurveyStore]:
     from evenedit.storage.survey_store import SurveyStore
 
-    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url, write=False)
-    try:
-        yield database
-    finally:
-        database.close()
+    return closing(SurveyStore(loaded.file.folder, loaded.file.sections.store.url, write=write))

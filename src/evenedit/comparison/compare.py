@@ -30,7 +30,7 @@ from evenedit.ratings.ratings_file import read_ratings
 from evenedit.ratings.table import Scores
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.index import Names
-from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
+from evenedit.report.render.table import Cell, Number, Table, Unit, describe_table, format_number, short_list
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.paired_editors import Corrections, Difference, Pairs, corrections, differences, pair
@@ -275,7 +275,7 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
 
 
 def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: Sequence[Factor], name: Names) -> Table:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for d in changes:
         measure = Measure(d.measure)
         level: Unit = "score" if measure.kind == MeasureKind.MEAN else "share"
@@ -296,20 +296,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
                 d.pairs,
             )
         )
-    columns = (
-        text("change", "Change"),
-        text("kind", "Kind"),
-        text("measure", "Measure"),
-        text("group", "Group"),
-        Column("a", "A"),
-        Column("b", "B"),
-        Column("difference", "B − A"),
-        Column("judges_alone", "judges alone"),
-        Column("p_adjusted", "p, adjusted"),
-        Column("pairs", "pairs"),
-    )
-    caption = f"B minus A over complete pairs; regressions first. {_multiplicity(changes)}"
-    return Table("differences", "Differences", caption, columns, tuple(rows), (), (), simulated, name)
+    return describe_table("differences", rows, simulated, name, multiplicity=_multiplicity(changes))
 
 
 def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from evenedit.protocol import FACTORS, Factor, Rubric, factor
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Names, level_name
-from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
+from evenedit.report.render.table import Cell, Column, Number, describe_table, short_list
 from evenedit.results.finding import CLEAR, ENSEMBLE, Finding
 from evenedit.results.results import Results
 from evenedit.results.words import listed
@@ -140,30 +140,15 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
         )
         for rank, e in zip(ranges, entries, strict=True)
     )
-    columns = (
-        text("rank", "Rank"),
-        text("editor", "Editor"),
-        text("study", "Study"),
-        Column("worst_shift", "Worst shift"),
-        text("worst_shift_of", "in"),
-        Column("worst_gap", "Worst gap"),
-        text("worst_gap_of", "in"),
-        *(Column(column.key, column.title) for column in measures),
-    )
-    notes = [
-        "Rank: by the worst shift or gap of each editor (how bad it is taken to be, times its size, times how certain "
-        "it is); an editor with a finding that is clear, if only to the judges, stands below every one without. A "
-        "range means a tie: the intervals of the worst findings overlap. Less change with less edit success is no "
-        "gain: read both. Where people rated enough, numbers are corrected by their ratings.",
-        f"Worst gap: over {listed([in_a_sentence(f) for f in factors])}. Gaps beside it: over {factors[0].plural} "
-        "where no other factor is named.",
-    ]
-    designs = {e.prompts for e in entries}
-    if len(designs) > 1:
-        notes.append("The studies use different prompts, so their numbers are not about the same task.")
-    caption = "Rates over everybody and gaps between groups, with intervals."
-    table = Table(
-        "leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated, Names(several[0].full_rubric)
+    table = describe_table(
+        "leaderboard",
+        rows,
+        simulated,
+        Names(several[0].full_rubric),
+        columns=[Column(column.key, column.title) for column in measures],
+        factors=listed([in_a_sentence(f) for f in factors]),
+        main=factors[0].plural,
+        several_designs=len({e.prompts for e in entries}) > 1,
     )
     page = render("leaderboard.html", table=table, simulated=short_list(simulated))
     put(out / "leaderboard.csv", table.to_csv().encode())

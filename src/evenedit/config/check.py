@@ -11,7 +11,7 @@ from typing import Any
 from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import LANGUAGE, NULL_PAIR_EDITOR, SIMULATED, is_simulated
+from evenedit.core.records import BASE, LANGUAGE, NULL_PAIR_EDITOR, PERSON, SIMULATED, is_simulated
 from evenedit.protocol import FACTORS, QUESTIONS, Factor
 from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions
@@ -170,6 +170,7 @@ def _ensemble_problems(file: Sections) -> Iterator[str]:
 
 RESERVED = frozenset(
     {"request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed", "outcome", "judge", "status"}
+    | {"block", PERSON, BASE}
     | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
     | {"q", "sort", "page", "review", "people", "face"}  # of the gallery's addresses
     | {"class", "coded", "chance", "agreed", "all", "row", "moved", "verdict", "role", "kind"}  # of samples and imports

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from evenedit.config.sections import Sections
@@ -10,7 +10,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.protocol.questions import QuestionRow, own_tables, read_rows
-from evenedit.protocol.rubric import clashes, load_rubric, seen_questions
+from evenedit.protocol.rubric import QUESTIONS, clashes, load_rubric, seen_questions
 
 
 def study_rubric(
@@ -31,9 +31,12 @@ def study_rubric(
     stated, wrong_own = _of_instruments(file)
     problems += wrong + wrong_own
     added = [*rows, *stated]
-    problems += clashes(rubric.specs, added, name)
-    problems += _row_problems(added, factors, file, reserved - set(rubric.columns))
     seen, unknown = _seen(file, factors)
+    problems += clashes(rubric.specs, [*added, *seen], name)
+    of_file, names = [spec.row for spec in rubric.declared], {factor.name for factor in factors}
+    problems += column_problems(of_file, names | (reserved - set(QUESTIONS)))
+    problems += column_problems(added, names | (reserved - set(rubric.columns)))
+    problems += _row_problems([*of_file, *added], factors, file)
     problems += unknown
     if not problems:
         rubric = rubric.extended([*added, *seen])
@@ -83,16 +86,18 @@ def _of_instruments(file: Sections) -> tuple[list[QuestionRow], list[str]]:
     return rows, problems
 
 
-def _row_problems(
-    rows: Sequence[QuestionRow], factors: Sequence[Factor], file: Sections, reserved: frozenset[str]
-) -> Iterator[str]:
-    """Yield the problems of questions that depend on the study's factors, tables and languages."""
+def column_problems(rows: Sequence[QuestionRow], taken: Collection[str]) -> Iterator[str]:
+    """Yield a problem for each question whose id is the name of another column of tables."""
+    for row in (row for row in rows if row.id in taken):
+        yield f"questions '{row.id}': tables already have a column of that name; choose another"
+
+
+def _row_problems(rows: Sequence[QuestionRow], factors: Sequence[Factor], file: Sections) -> Iterator[str]:
+    """Yield the problems of questions that depend on the study's factors and languages."""
     known = {factor.name: factor for factor in factors}
     languages = [code for code in (file.survey.languages if file.survey else []) if code != "en"]
     for row in rows:
         where = f"questions '{row.id}'"
-        if row.id in known or row.id in reserved:
-            yield f"{where}: tables already have a column of that name; choose another"
         if row.about == "picture":
             yield f'{where}: about = "picture" is what `direction` in [study] asks; use about = "pair"'
         if row.about == "outputs" and "judges" in row.answered_by:

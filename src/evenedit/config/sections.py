@@ -228,6 +228,8 @@ class EditorSection(_Section):
     """The editor's settings; they are part of a request's id."""
     experiments: list[Literal["diagnosis", "mitigation", "stereotype"]] | None = None
     """The experiments it takes part in; all possible ones when absent."""
+    gpus: int = Field(default=1, ge=1)
+    """GPUs of each worker, where the weights are spread over several (`device_map`)."""
 
     @property
     def plugin(self) -> str:

@@ -203,6 +203,8 @@ class StudyFile:
             del body["findings"]["reliability"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        for editor in body["editors"]:  # where an edit is made is no part of its identity
+            del editor["gpus"]
         if body["primary"] is None:
             del body["primary"]
         for name in ("rubric", "judge_prompt", "cannot_tell", "without", "direction"):

@@ -15,6 +15,8 @@ SIMULATED = "simulated-"
 """Ids of simulated editors, judges and people begin with this, so no table can lose the mark."""
 
 
+PERSON, BASE = "person", "base"
+"""Attributes of a portrait beside its labels: who is pictured, and the base portrait that it is a version of."""
 LANGUAGE = "[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
 """The code of a language: `ar`, `pt-BR`."""
 IN = "in_"
@@ -140,6 +142,16 @@ class Source:
     """The dataset's labels: race, gender, age. Labels, not truths."""
     origin: str
     """Where it came from: file name, dataset index, or drawing parameters."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The dataset's labels alone."""
+        return {name: code for name, code in self.attributes.items() if name not in (PERSON, BASE)}
+
+    @property
+    def block(self) -> str:
+        """What it was drawn with: portraits of one person, or versions of one base portrait, are no separate draws."""
+        return self.attributes.get(PERSON) or self.attributes.get(BASE) or self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import cv2
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from evenedit.core import color
 from evenedit.core.color import MONK, Lab
@@ -115,11 +115,9 @@ def _heat(source: picture.Pixels, change: Change) -> picture.Pixels:
 
 
 def _fit(rgb: picture.Pixels) -> Image.Image:
-    image = Image.fromarray(rgb)
-    image.thumbnail((PANEL, PANEL), Image.Resampling.LANCZOS)
-    panel = Image.new("RGB", (PANEL, PANEL), (240, 240, 240))
-    panel.paste(image, ((PANEL - image.width) // 2, (PANEL - image.height) // 2))
-    return panel
+    """Return the picture as large as a panel, padded where it is not square."""
+    size, method = (PANEL, PANEL), Image.Resampling.LANCZOS
+    return ImageOps.pad(Image.fromarray(rgb), size, method, color=(240, 240, 240))
 
 
 def _tones(brush: ImageDraw.ImageDraw, before: Lab, after: Lab, top: int, font: Any) -> None:

@@ -15,7 +15,7 @@ from evenedit.core.plugins import suggest
 from evenedit.core.records import Status
 from evenedit.instruments.interface import Instrument, PairContext, Read
 from evenedit.instruments.picture import Picture
-from evenedit.protocol.questions import QuestionRow, own_tables, read_rows, spec_of
+from evenedit.protocol.questions import QuestionRow, answer_positions, own_tables, read_rows, spec_of
 from evenedit.protocol.rubric import DEFAULT_RATES, QUESTIONS, Rubric, default_rubric
 
 NAME = re.compile("[A-Za-z][A-Za-z0-9_]{1,39}")
@@ -152,10 +152,8 @@ def _position(name: str, read: Read, codes: tuple[str, ...]) -> tuple[int | None
     value = read.value
     if value is None:
         return None, ""
-    if value in codes:
-        return codes.index(str(value)) + 1, ""
-    if isinstance(value, Real) and not isinstance(value, bool) and value in range(1, len(codes) + 1):
-        return int(value), ""
+    if position := answer_positions(codes).get(str(value).casefold()):
+        return position, ""
     return None, f"'{value}' is no answer to {name}; answers are 1 to {len(codes)} or: {', '.join(codes)}"
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from evenedit.config.check import RESERVED
 from evenedit.config.primary import load_primary, primary_problems
+from evenedit.config.questions import column_problems
 from evenedit.config.sections import PrimarySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
@@ -18,9 +20,9 @@ from evenedit.core.records import Experiment, Kind
 from evenedit.interchange.export import FILE, StudyRecord
 from evenedit.protocol import Factor, PromptSet, Rubric, load_prompts
 from evenedit.protocol.prompts import merge
-from evenedit.protocol.rubric import load_rubric
+from evenedit.protocol.rubric import QUESTIONS, load_rubric
 from evenedit.ratings.exported import read_exported
-from evenedit.ratings.from_csv import Tabular, name_of, read_tables
+from evenedit.ratings.from_csv import Tabular, name_of, names_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
 from evenedit.ratings.table import RatingTable, reading_names
 from evenedit.results.results import Results
@@ -74,6 +76,10 @@ def gather(
     judged, rated = [*_several(scores), *_several(verdicts)], _several(ratings)
     prompt_sets = [p if isinstance(p, PromptSet) else load_prompts(str(p)) for p in prompts]
     groups = tuple([factors] if isinstance(factors, str) else factors or ()) or None
+    if wanted is not None:
+        taken = {*names_of(groups), *RESERVED} - set(QUESTIONS)
+        if problems := list(column_problems([spec.row for spec in wanted.declared], taken)):
+            raise EvenEditError(*problems)
     folders = [table for table in judged if not isinstance(table, pd.DataFrame) and Path(table).is_dir()]
     if folders:
         if len(judged) > 1:

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -315,12 +316,9 @@ def _answers(table: RatingTable, rater: str, revision: str, rated: Sequence[Requ
 def _people(files: AuthorsFiles, study: StudyContext, names: Mapping[str, str]) -> Iterator[import_csv.Imported]:
     if not files.people:
         return
-    database = SurveyStore(study.folder, study.file.sections.store.url)
-    try:
+    with closing(SurveyStore(study.folder, study.file.sections.store.url)) as database:
         for path in files.people:
             yield import_csv.read(path, database, study.file, study.store, names, REVIEWER)
-    finally:
-        database.close()
 
 
 _ABOVE = """\

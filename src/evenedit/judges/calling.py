@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from evenedit.core.errors import Failed
+from evenedit.core.errors import EvenEditError, Failed
 from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.records import Question, Status
 from evenedit.core.retry import retry
 from evenedit.judges.cache import ReplyCache, content_key
-from evenedit.judges.parsing import ModelReply, UnreadableError, stored_answer
+from evenedit.judges.parsing import ModelReply
 from evenedit.judges.prompt import ModelPrompt
-from evenedit.protocol.questions import YES_NO
+from evenedit.protocol.questions import NONE_OF_THESE, YES_NO, answer_positions, set_answers
 from evenedit.providers.budget import Account, Budget
 
 BACKOFF = 0.5
@@ -147,20 +147,27 @@ class UnshownError(Exception):
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
     """Return the reply with answers as they are stored; one with an impossible answer is unparseable, nothing guessed.
 
-    Judges may answer by position or by code, to a set by a list of codes.
+    Judges may answer by position, code or label, to a set by a list of codes.
     """
     if reply.status is not Status.SCORED:
         return replace(reply, values={})
     values: dict[str, int | None] = {}
     try:
         for question in questions:
-            split = [column for column in question.columns if question.sided == "set" and column in reply.values]
-            for column in split:
-                values |= stored_answer(
-                    Question(column, "", "", YES_NO, "choice"), reply.values[column], by_position=True
-                )
-            if not split:
-                values |= stored_answer(question, reply.values.get(question.id), by_position=True)
-    except UnreadableError as problem:
-        return replace(reply, status=Status.UNPARSEABLE, values={}, reason=str(problem))
+            is_set, answered = question.sided == "set", reply.values.get(question.id)
+            values |= dict.fromkeys(question.columns)
+            if is_set and answered is not None:
+                cell = answered if isinstance(answered, str) else ";".join(answered) or NONE_OF_THESE
+                values |= set_answers(question, cell, answer_positions(question.labels, question.option_texts))
+                continue
+            positions = answer_positions(*((YES_NO,) if is_set else (question.labels, question.option_texts)))
+            for column in (column for column in question.columns if reply.values.get(column) is not None):
+                answered = reply.values[column]
+                values[column] = positions["a float" if isinstance(answered, float) else str(answered).casefold()]
+    except (EvenEditError, KeyError, TypeError) as problem:
+        expected = f"expected 1 to {len(question.labels)} or {', '.join(question.labels)}"
+        reason = (
+            str(problem) if isinstance(problem, EvenEditError) else f"{question.id} is {answered!r:.60}; {expected}"
+        )
+        return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
     return replace(reply, values=values)

@@ -161,6 +161,10 @@ class VLMExtractor:
         """List what is needed to use it and not installed."""
         return self.model.missing()
 
+    def check(self) -> None:
+        """Raise an error if the key or the model is not accepted."""
+        self.model.check()
+
     def extract(self, image: Image) -> FeaturePrompt:
         """Describe a portrait; flagged, and without text where none came, if no try was free of problems."""
         picture = pixels(image, self.model.image_size)

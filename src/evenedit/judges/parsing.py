@@ -17,7 +17,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 from evenedit.core.interfaces import Reply
@@ -195,25 +194,23 @@ def _values(scores: Mapping[str, Any], questions: Sequence[Question]) -> dict[st
     return stored
 
 
-def stored_answer(question: Question, answered: Any, *, by_position: bool = False) -> dict[str, int | None]:
-    """Return an answer as it is stored: a position, of a set one for each option.
+def stored_answer(question: Question, answered: Any) -> dict[str, int | None]:
+    """Return an answer of a model as it is stored: a position, of a set one for each option.
 
-    `by_position` takes the position of a code, too. Raise UnreadableError for what is no answer to the question.
+    Raise UnreadableError for what is no answer to the question.
     """
     labels, name = question.labels, f"{question.id} is {_abbreviate(answered)}"
     if answered is None:
         return dict.fromkeys(question.columns)
     if question.sided == "set":
-        codes = list(answered) if isinstance(answered, list | tuple | set | frozenset) else [answered]
-        if isinstance(answered, str) or any(code not in labels for code in codes) or len(set(codes)) < len(codes):
+        codes = answered if isinstance(answered, list) else [None]
+        if any(code not in labels for code in codes) or len(set(codes)) < len(codes):
             raise UnreadableError(f"{name}, not a list of some of {', '.join(labels)}, each at most once")
         return {column: 1 if code in codes else 2 for column, code in zip(question.columns, labels, strict=True)}
-    if question.coded and isinstance(answered, str) and answered in labels:
-        return {question.id: labels.index(answered) + 1}
-    if question.coded and not by_position:
+    if question.coded:
+        if isinstance(answered, str) and answered in labels:
+            return {question.id: labels.index(answered) + 1}
         raise UnreadableError(f"{name}, not one of {', '.join(labels)}")
-    if by_position and isinstance(answered, Integral) and not isinstance(answered, bool):
-        answered = int(answered)  # of numpy, too
     if type(answered) is not int or not 1 <= answered <= len(labels):  # bool is an int to isinstance
         raise UnreadableError(f"{name}, not a whole number from 1 to {len(labels)}")
     return {question.id: answered}

@@ -21,8 +21,8 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Outcome
 from evenedit.core.version import __version__
 from evenedit.curation import portraits
-from evenedit.operations.memory import Machine, instructions_of, memory_note
 from evenedit.run.executors.processes import visible_gpus
+from evenedit.run.memory import Machine, memory_note
 from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
 from evenedit.storage.staff_store import StaffStore
@@ -194,14 +194,15 @@ def _accounts(study: StudyContext) -> Iterator[HealthCheck]:
 
 def _plugins(study: StudyContext) -> Iterator[HealthCheck]:
     file = study.file
-    pictured = True
+    requests = None
     try:
-        study.design.preview_sources()
+        requests = study.design.planned(study.design.preview_sources())
     except EvenEditError as error:
-        pictured = False
         yield HealthCheck(False, f"portraits: {error}")
     for section in file.sections.editors:
-        known = instructions_of(study, section) if pictured else len(file.prompts) + len(file.wino)
+        known = len(file.prompts) + len(file.wino)
+        if requests is not None:
+            known = len({r.instruction for r in requests if r.editor == section.id})
         instructions = known if plugins.encodes_first(section.plugin) else 0
         settings = file.located(section.settings)
         needs = _needs(section.plugin, settings, instructions)

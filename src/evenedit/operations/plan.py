@@ -21,16 +21,15 @@ from evenedit.judges.batch_jobs import takes_batches
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.judges.prompt import render, render_picture, words_of
 from evenedit.judges.raters import Call
-from evenedit.operations.memory import Machine, memory_note
 from evenedit.protocol import Factor, Rubric, questions_for
 from evenedit.providers.prices import Prices
+from evenedit.run.memory import Machine, memory_note
 from evenedit.run.models_in_use import model_notices, price_notices
+from evenedit.run.preflight import instructions_of, machine_for, picture_size, preflight, remarks
 from evenedit.stats.power.advice import PowerPlan
 from evenedit.study.context import StudyContext
 from evenedit.study.preregistration.seal import check_hypotheses
 
-SIZED = 16
-"""Pictures whose size is looked up to estimate that of the others."""
 CHARACTERS = 4
 """Characters of a token of English words, about."""
 SHORT_ANSWER = 60
@@ -100,6 +99,8 @@ class RunPlan:
     prices_of: str
     """Date of the price file."""
     notes: tuple[str, ...]
+    problems: Sequence[str] = ()
+    """What would stop a run on this machine."""
     power: PowerPlan | None = None
     """What the design can show, where that was computed."""
 
@@ -146,6 +147,7 @@ def _described(plan: RunPlan) -> Iterator[str]:
     yield f"disk for the pictures still to come: {disk}"
     yield f"prices of {plan.prices_of}; check them before you spend"
     yield from (f"note: {note}" for note in plan.notes)
+    yield from (f"a run would stop here: {problem}" for problem in plan.problems)
     if plan.power is not None:
         yield f"\n{plan.power}"
 
@@ -176,8 +178,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     judges, survey = study.design.judges(), file.sections.survey
     assigned = study.design.assignments(requests, judges, sources)
     wanted = {a.key for a in assigned}
-    pictures = [e.image for e in edits.values() if e.image][:SIZED]
-    sizes = [store.images.size(sha256) for sha256 in store.images.present(pictures)]
+    size = picture_size(store)
     left = sum(line.edits - line.done for line in lines)
     return RunPlan(
         len(sources),
@@ -192,9 +193,10 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
             for ident in store.answered(rater, revision)
         ),
         survey.cases_of(survey.surveys[0]) * survey.raters_per_item if survey else 0,
-        mean(sizes) * left if sizes else None,
+        None if size is None else size * left,
         charges.date,
         (*_notes(study, charges, requests, machine or Machine.current()), *_question_notes(study, assigned, sources)),
+        preflight(file, store, instructions_of([r for r in requests if r.id not in edits]), judges, left),
     )
 
 
@@ -347,9 +349,11 @@ def _extractor_lines(study: StudyContext, requests: Sequence[Request], charges: 
 def _notes(study: StudyContext, charges: Prices, requests: Sequence[Request], machine: Machine) -> list[str]:
     file = study.file
     notes = [*model_notices(file, charges), *price_notices(file, charges)]
+    instructions = instructions_of(requests)
+    notes += remarks(file, instructions)
     for editor in file.sections.editors:
-        instructions = len({r.instruction for r in requests if r.editor == editor.id})
-        memory = memory_note(editor.plugin, file.located(editor.settings), machine, instructions)
+        settings, share = file.located(editor.settings), machine_for(file, editor, machine)
+        memory = memory_note(editor.plugin, settings, share, len(instructions.get(editor.id, ())))
         if memory:
             notes.append(f"{editor.id} {memory[1]}")
         if (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Question
 from evenedit.core.validation import explain
 
@@ -270,14 +273,14 @@ class QuestionSpec:
 
     def shifts(self, rate: str) -> bool:
         """Return whether a rate is held against a tolerance over everybody."""
-        row, harm = self.row.rates[rate], harm_of(self.row)
+        stated, harm = self.row.rates[rate].shift, harm_of(self.row)
         if self.two_sided and harm == "both":
             return False
-        if row.shift is not None:
-            return row.shift
+        if stated is not None:
+            return stated
         if self.is_choice:
             return harm != "none"
-        return (row.at_least is not None and harm == "high") or (row.at_most is not None and harm == "low")
+        return harm == ("high" if self.rates[rate].at_least is not None else "low")
 
 
 def harm_of(row: QuestionRow) -> str:
@@ -289,6 +292,41 @@ def harm_of(row: QuestionRow) -> str:
     if row.neutral is None:
         return "none"
     return "high" if row.neutral == 1 else "low" if row.neutral == len(_labels(row)) else "both"
+
+
+def answer_positions(labels: Sequence[str], *wordings: Iterable[str]) -> dict[str, int]:
+    """Return the 1-based position of each text, in lower case, that can stand for an answer; 0 for no text.
+
+    A text is a label, one of other wordings of the labels, a position, or for yes and no True and False. What could
+    stand for two answers stands for none; a label stands for itself.
+    """
+    meanings: dict[str, set[int]] = {}
+    numbers = {f"{at}": at for at in range(1, len(labels) + 1)}
+    named = {label.casefold(): at for at, label in enumerate(labels, 1)}
+    if all(numbers.get(text, at) == at for text, at in named.items()):
+        meanings = {
+            f"{text}{tail}": {at} for text, at in numbers.items() for tail in ("", ".0")
+        }  # some tools write 4.0
+    for words in (("true", "false") if tuple(labels[:2]) == YES_NO else (), *wordings):
+        for at, word in enumerate(words, 1):
+            meanings.setdefault(word.casefold(), set()).add(at)
+    return {text: min(ats) for text, ats in meanings.items() if len(ats) == 1} | named | {"": 0}
+
+
+def set_answers(question: Question, cell: str, positions: Mapping[str, int]) -> dict[str, int]:
+    """Return the answers to a set by column, from options with ; between or a list of them; none for an empty cell."""
+    parts = [part.strip() for part in re.split("[;|]", cell) if part.strip()]
+    if cell.startswith(("[", "(", "{")):
+        with suppress(ValueError, SyntaxError, TypeError):  # what is no list is no option either
+            parts = [str(part) for part in ast.literal_eval(cell)] or [NONE_OF_THESE]
+    known, codes = {**positions, NONE_OF_THESE: 0}, ", ".join((*question.labels, NONE_OF_THESE))
+    if unknown := [part for part in parts if part.casefold() not in known]:
+        raise EvenEditError(*(f"{question.id} is '{u}'; expected codes with ; between: {codes}" for u in unknown))
+    ticked = {known[part.casefold()] for part in parts}
+    if len(ticked) > 1 and 0 in ticked:
+        raise EvenEditError(f"{question.id} is '{cell}': none of these, and one of them")
+    columns = enumerate(question.columns, 1)
+    return {column: 1 if at in ticked else 2 for at, column in columns} if parts else {}
 
 
 def read_rows(tables: Iterable[Mapping[str, Any]], where: str) -> tuple[list[QuestionRow], list[str]]:
@@ -386,6 +424,10 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
         if not 2 <= len(row.levels) <= 9:
             yield f"has {len(row.levels)} levels; an ordinal question has 2 to 9"
         yield from _repeats("levels", row.levels)
+        numbers = {str(number): number for number in range(1, len(row.levels) + 1)}
+        for number, level in enumerate(row.levels, 1):
+            if numbers.get(level, number) != number:
+                yield f"level {number} is called '{level}', the number of another level; use a word"
     elif row.levels:
         yield f"a question of kind '{row.kind}' has no levels; remove them, or use kind = \"ordinal\""
     if row.kind in ("categorical", "set"):
@@ -420,8 +462,8 @@ def _row_problems(row: QuestionRow) -> Iterator[str]:
         yield from (f"rate '{name}': {problem}" for problem in _rate_problems(row, name, rate, labels))
     middle = row.neutral or 0
     if row.rates and harm_of(row) == "both" and middle <= len(labels):
-        above = any(r.at_least is not None and r.at_least > middle for r in row.rates.values())
-        below = any(r.at_most is not None and r.at_most < middle for r in row.rates.values())
+        above = any((r.at_least or 0) > middle or r.is_ == ("yes",) for r in row.rates.values())
+        below = any((r.at_most or middle) < middle or r.is_ == ("no",) for r in row.rates.values())
         if not (1 < middle < len(labels) and above and below):
             yield "a two-sided question needs one rate above and one below no change"
 

@@ -429,15 +429,16 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Rubric:
 def clashes(existing: Iterable[QuestionSpec], rows: Sequence[QuestionRow], name: str = "") -> list[str]:
     """Return the problems of ids that questions or rates share with each other or with those of a rubric."""
     problems = []
-    taken = {spec.id: "question" for spec in existing} | dict.fromkeys(outcome_rates(), "rate")
-    rates = {rate for spec in existing for rate in spec.rates} | set(outcome_rates())
+    owners = {id: spec.id for spec in existing for id in (spec.id, *spec.rates)} | dict.fromkeys(outcome_rates(), "")
+    rates = set(owners)
     where = f"the rubric '{name}'" if name else "another question"
     for row in rows:
-        if row.id in taken:
+        if row.id in owners:
             problems.append(f"questions '{row.id}': {where} has this id; choose another, or write a rubric file")
-        taken[row.id] = "question"
+        owners[row.id] = row.id
+    for row in rows:
         for rate in row.rates:
-            if rate in rates or (rate in taken and rate != row.id) or rate.startswith(MEASURED):
+            if rate in rates or owners.get(rate, row.id) != row.id or rate.startswith(MEASURED):
                 problems.append(f"questions '{row.id}': the rate id '{rate}' is taken; choose another")
             rates.add(rate)
     return problems

@@ -361,7 +361,7 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
         return Failed(Failure.TIMEOUT, f"the provider timed out ({detail})")
     if status >= 500 or status == 409:  # 409 is OpenAI's "try again"
         return Failed(Failure.SERVER, f"the provider failed ({detail})", retry_after=_retry_after(error, body))
-    if status == 401 or re.search("API_KEY_INVALID|API key not valid", str(body)):
+    if rejects_key(error) and status != 403:
         if not key_env:
             return EvenEditError(
                 f"model '{model}' has no API key, but its endpoint requires one ({status}); name the variable "
@@ -376,6 +376,12 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
     if re.search("invalid_image|image_parse|(input|provided|uploaded) image", f"{name} {message}".lower()):
         return Failed(Failure.BAD_IMAGE, f"the provider could not read the image it was sent ({detail})")
     return EvenEditError(f"model '{model}' did not accept the request ({detail}); check the settings")
+
+
+def rejects_key(error: Exception) -> bool:
+    """Return whether an error of an SDK says that the key is wrong, or may not be used for this."""
+    status = getattr(error, "status_code", getattr(error, "code", None))
+    return status in (401, 403) or bool(re.search("API_KEY_INVALID|API key not valid", str(_body(error))))
 
 
 def _from_transport(error: Exception, model: str) -> Failed | None:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.settings import InheritsSettings
-from evenedit.providers.calls import Client, Provider
+from evenedit.providers.calls import Client, Provider, rejects_key
 
 if TYPE_CHECKING:
     from google.genai import Client as GeminiClient
     from openai import OpenAI
+
+LOOK_UP = 20.0
+"""Seconds for the card of a model."""
 
 
 class RemoteModel(InheritsSettings, ABC, Generic[Client]):
@@ -39,6 +42,25 @@ class RemoteModel(InheritsSettings, ABC, Generic[Client]):
         """Return one message for each missing requirement."""
         return self.provider.missing(self.package)
 
+    def check(self) -> None:
+        """Raise an error if the key or the model is not accepted; this asks for the model's card, which is free.
+
+        Another endpoint need not have such cards: only what it says about the key counts there.
+        """
+
+        def look(client: Client) -> None:
+            try:
+                self.look_up(client)
+            except Exception as error:
+                if self.base_url is None or rejects_key(error):
+                    raise
+
+        self.provider.call(look, attempts=1)
+
+    @abstractmethod
+    def look_up(self, client: Client) -> None:
+        """Ask the provider for the card of the model."""
+
     @abstractmethod
     def connect(self, key: str) -> Client:
         """Return the SDK's client with its own retries switched off."""
@@ -58,6 +80,10 @@ class OpenAIModel(RemoteModel["OpenAI"]):
 
         return OpenAI(api_key=key, base_url=self.base_url, timeout=self.timeout, max_retries=0)
 
+    def look_up(self, client: OpenAI) -> None:
+        """Ask the provider for the card of the model."""
+        client.models.retrieve(self.model, timeout=LOOK_UP)
+
 
 class GeminiModel(RemoteModel["GeminiClient"]):
     """A model at Google's Gemini API."""
@@ -75,3 +101,7 @@ class GeminiModel(RemoteModel["GeminiClient"]):
         once = HttpRetryOptions(attempts=1)
         options = HttpOptions(base_url=self.base_url, timeout=int(self.timeout * 1000), retry_options=once)
         return genai.Client(api_key=key, vertexai=False, http_options=options)
+
+    def look_up(self, client: GeminiClient) -> None:
+        """Ask the provider for the card of the model."""
+        client.models.get(model=self.model, config={"http_options": {"timeout": int(LOOK_UP * 1000)}})

@@ -13,6 +13,7 @@ from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.ratings.reviews import settled
 from evenedit.ratings.sources import RatingSource
 from evenedit.ratings.table import (
+    BLOCK,
     MISSING,
     NOT_ASKED,
     STATUSES,
@@ -82,8 +83,11 @@ def edit_frame(
     requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
 ) -> pd.DataFrame:
     """Build one row for each requested edit that was made."""
-    rows = [_row(r, edits[r.id], sources, factors) for r in requests if r.id in edits]
-    return pd.DataFrame(rows, columns=edit_columns(factors))
+    edited = [r for r in requests if r.id in edits]
+    frame = pd.DataFrame([_row(r, edits[r.id], sources, factors) for r in edited], columns=edit_columns(factors))
+    if len({s.block for s in sources.values()}) < len(sources):
+        frame[BLOCK] = ["+".join(sources[s].block for s in r.source_ids) for r in edited]
+    return frame
 
 
 def _says_how_the_call_ended(rating: Rating, rubric: Rubric) -> bool:

@@ -65,10 +65,10 @@ def _settled(edits: pd.DataFrame, rows: Mapping[str, int], rubric: Rubric) -> ND
     for at, (name, question) in enumerate(rubric.questions.items()):
         column, codes = f"{SETTLED}{name}", answer_codes(question)
         for ident, text in _cells(edits, column).items():
-            if text not in codes:
+            if text.casefold() not in codes:
                 expected = expected_answer(question)
                 raise EvenEditError(f"{EDITS}: {column} of edit {ident} is '{text}'; expected {expected}")
-            values[rows[ident], at] = codes[text]
+            values[rows[ident], at] = codes[text.casefold()]
     return values
 
 

@@ -24,12 +24,12 @@ from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, Factor, PromptSet, Rubric, default_rubric, found_factor, load_prompts
 from evenedit.protocol.factors import parse_number
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
-from evenedit.protocol.questions import NONE_OF_THESE, YES_NO
+from evenedit.protocol.questions import YES_NO, answer_positions, set_answers
 from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import ASKED_BETWEEN, RatingTable, edit_columns
+from evenedit.ratings.table import ASKED_BETWEEN, BLOCK, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
 """A table to read: the path of a CSV file, or a data frame."""
@@ -44,6 +44,7 @@ OPTIONAL = {
     "kind": Kind.VLM.value,
     "request_id": "",
     "source_id": "",
+    BLOCK: "",
     "asks": "",
 }
 """Columns a file may have, and what holds where they are absent or empty."""
@@ -83,11 +84,12 @@ class Problems:
             raise EvenEditError(*messages, *([f"and {more} more"] if more else []))
 
 
-def score_columns(factors: Iterable[str], rubric: Rubric | None = None) -> tuple[str, ...]:
+def score_columns(factors: Iterable[str], rubric: Rubric | None = None, by: str = "judges") -> tuple[str, ...]:
     """Return the columns that a file of scores has: the paper's five axes, or of another rubric what was declared."""
     rubric = rubric or default_rubric()
-    required = AXES if rubric == default_rubric() else [s.id for s in rubric.declared if s.row.about == "pair"]
-    return (*_COMMON, "source_id", *factors, *required)
+    rows = [spec.row for spec in rubric.declared]
+    needed = [row.id for row in rows if row.about == "pair" and by in row.answered_by and not row.optional]
+    return (*_COMMON, "source_id", *factors, *(AXES if rubric == default_rubric() else needed))
 
 
 def read_tables(
@@ -192,27 +194,16 @@ def with_sets(frame: pd.DataFrame, table: Tabular, rubric: Rubric) -> pd.DataFra
     for spec in rubric.specs:
         if spec.question.sided != "set" or spec.id not in frame.columns:
             continue
-        codes_by_text = zip(spec.question.option_texts, spec.question.labels, strict=True)
-        known = {code: code for code in spec.question.labels} | dict(codes_by_text)
-        for cell in frame[spec.id].astype(str).unique():
-            unknown = [part for part in _parts(cell) if part not in (*known, NONE_OF_THESE)]
-            if unknown:
-                codes = ", ".join((*spec.question.labels, NONE_OF_THESE))
-                raise EvenEditError(
-                    f"{name_of(table)}: {spec.id} has '{unknown[0]}'; expected codes with ; between: {codes}"
-                )
-        for code, column in zip(spec.question.labels, spec.columns, strict=True):
-            frame[column] = texts(frame[spec.id], partial(_chosen, code, known))
+        cells = frame[spec.id].astype(str)
+        try:
+            positions = answer_codes(spec.question)
+            chosen = {cell: set_answers(spec.question, cell, positions) for cell in cells.unique()}
+        except EvenEditError as error:
+            raise EvenEditError(*(f"{name_of(table)}: {problem}" for problem in error.problems)) from None
+        for column in spec.columns:
+            words = {cell: YES_NO[answers[column] - 1] if answers else "" for cell, answers in chosen.items()}
+            frame[column] = texts(frame[spec.id], words.__getitem__)
     return frame
-
-
-def _parts(cell: str) -> list[str]:
-    return [part.strip() for part in cell.split(ASKED_BETWEEN) if part.strip()]
-
-
-def _chosen(code: str, known: Mapping[str, str], cell: str) -> str:
-    parts = _parts(cell)
-    return "" if not parts else YES_NO[0] if code in [known.get(part) for part in parts] else YES_NO[1]
 
 
 def name_of(table: Tabular) -> str:
@@ -283,7 +274,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor],
     """Return the rows with checked texts and numeric answers."""
     out = frame[["_place", "_line"]].copy()
     is_verdict, is_edits = "verdict" in frame.columns, "judge" not in frame.columns
-    for column in (*_COMMON, "source_id", "request_id"):
+    for column in (*_COMMON, "source_id", BLOCK, "request_id"):
         out[column] = texts(frame[column], str.strip) if column in frame.columns else _empty(frame)
     for column in ("outcome", "kind"):
         out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
@@ -336,7 +327,7 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric:
             out[question] = np.zeros(len(out), dtype=np.int8)
             continue
         text = texts(frame[column], str.strip)
-        value = _numbers(text, answer_codes(rubric.questions[question]).get)
+        value = _numbers(text, partial(_position, answer_codes(rubric.questions[question])))
         needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
         unknown = np.isnan(value) | (needed & scored & (value == 0))
         with_text = out.assign(_text=text)
@@ -350,14 +341,12 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric:
 
 
 def answer_codes(question: Question) -> dict[str, int]:
-    """Return the value of each text that may stand for an answer: codes and labels, of a scale numbers too."""
-    named = {text: at for texts in (question.option_texts, question.labels) for at, text in enumerate(texts, 1)}
-    if question.sided == "choice":
-        return {"": 0} | named
-    scores = range(1, len(question.labels) + 1)
-    return (
-        named | {"": 0} | {f"{score}{tail}": score for score in scores for tail in ("", ".0")}
-    )  # some tools write 4.0
+    """Return the value of each text, in lower case, that may stand for an answer: codes, labels and numbers."""
+    return answer_positions(question.labels, question.option_texts)
+
+
+def _position(codes: Mapping[str, int], cell: str) -> int | None:
+    return codes.get(cell.casefold())
 
 
 def expected_answer(question: Question) -> str:
@@ -391,8 +380,8 @@ def assemble(
     for column in ("outcome", "request_id"):
         _refuse_changes(rows, edit, column, "edit", problems)
     single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
-    for factor in factors:
-        _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
+    for column in (BLOCK, *(f.name for f in factors)):
+        _refuse_changes(single, _numbered(single, ["source_id"]), column, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
     _refuse_changes(ratings, _numbered(ratings, ["judge"]), "kind", "judge", problems)
@@ -418,7 +407,10 @@ def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
     is_unique = (edits["request_id"] != "") & ~edits["request_id"].duplicated(keep=False)
     edits["request_id"] = edits["request_id"].where(is_unique, composed)
     edits["seed"] = edits["seed"].astype(np.int64)
-    return edits[list(edit_columns(factors))]
+    if (edits[BLOCK] == "").all():
+        return edits[list(edit_columns(factors))]
+    edits[BLOCK] = edits[BLOCK].astype(str).where(edits[BLOCK] != "", edits["source_id"].astype(str))
+    return edits[[*edit_columns(factors), BLOCK]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ def _read(table: Tabular, factors: Sequence[str], rubric: Rubric) -> pd.DataFram
         raise EvenEditError(
             f"{name} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
         )
-    scored = VERDICT_COLUMNS if "verdict" in frame.columns else with_options(score_columns(factors, rubric), rubric)
+    columns = score_columns(factors, rubric, "people")
+    scored = VERDICT_COLUMNS if "verdict" in frame.columns else with_options(columns, rubric)
     wanted = [RATER if column == "judge" else column for column in scored if column != "status"]
     absent = [column for column in wanted if column not in frame.columns]
     for column in frame.columns:

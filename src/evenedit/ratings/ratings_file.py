@@ -20,6 +20,7 @@ from evenedit.protocol import Factor, Rubric
 from evenedit.ratings.build import build_table
 from evenedit.ratings.table import (
     ASKED_BETWEEN,
+    BLOCK,
     NOT_ASKED,
     STATUSES,
     RatingTable,
@@ -113,7 +114,8 @@ def read_ratings(
     absent = [name for name in columns if name not in frame.columns]
     if absent:
         raise EvenEditError(f"{path} has no column {', '.join(absent)}: write the report again with this release")
-    edits = frame.drop_duplicates("request_id")[list(edit_columns(factors))].reset_index(drop=True)
+    of_edits = [*edit_columns(factors), *({BLOCK} & set(frame.columns))]
+    edits = frame.drop_duplicates("request_id")[of_edits].reset_index(drop=True)
     raters = frame[frame["rater_number"] >= 0].drop_duplicates("rater_number").sort_values("rater_number")
     by_rater = dict(list(frame.groupby("rater_number")))
     names = zip(raters["rater_number"], raters["rater"], raters["kind"], strict=True)

@@ -25,6 +25,8 @@ MISSING = 0
 """Value code of an answer that is not there; answers are 1, 2, 3 …"""
 
 T = TypeVar("T", bound=np.generic)
+BLOCK = "block"
+"""The column of edits that names what portraits were drawn with; only where several portraits have one."""
 ASKED_BETWEEN = ";"
 """Stands between the axes in a file's column `asks`."""
 
@@ -84,7 +86,7 @@ class RatingTable:
     """Every rater's answer to every question about every edit."""
 
     edits: pd.DataFrame
-    """One row per edit with `edit_columns(factors)`."""
+    """One row per edit with `edit_columns(factors)`, and BLOCK where portraits are of one person or base portrait."""
     raters: tuple[str, ...]
     """Judges in the study's order (primary first), then instruments, then people, then reviewers."""
     kinds: tuple[Kind, ...]

@@ -16,7 +16,7 @@ from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import Rubric
 from evenedit.ratings.from_csv import CONFIDENCE, FILE_COLUMNS
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import MISSING, NOT_ASKED, STATUSES, RatingTable
+from evenedit.ratings.table import BLOCK, MISSING, NOT_ASKED, STATUSES, RatingTable
 
 EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
 SETTLED, ENSEMBLE = "settled.", "score."
@@ -44,6 +44,7 @@ def _shared(table: RatingTable) -> list[str]:
         "condition",
         "editor",
         "source_id",
+        *({BLOCK} & set(table.edits.columns)),
         *labels,
         "prompt_id",
         "asks",

@@ -15,6 +15,7 @@ from evenedit.report.figures import specification_curve as curve
 from evenedit.report.figures.base import Drawing, FigureFile, render_figure
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
+from evenedit.report.render.words import entries
 from evenedit.report.tables import agreement as people
 from evenedit.report.tables import context, directions, inference, raters, sample
 from evenedit.report.tables import experiments as arms
@@ -22,6 +23,7 @@ from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
 from evenedit.report.tables.appendix import APPENDIX
+from evenedit.results.reading import decode
 from evenedit.results.results import Results
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
@@ -43,7 +45,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table5": tables.mitigation_by_main_factor,
     "effects": inference.mitigation_effects,
     "preference": arms.preferences,
-    "table7": tables.stereotypes,
+    "table7": arms.stereotypes,
     "roles": arms.roles,
     "role_effects": arms.role_effects,
     "planted": checks.planted_effects,
@@ -124,88 +126,10 @@ class Section:
 
 ALWAYS = ("asked", "observed", "limits", "along", "provenance")
 """Sections that are never left out."""
-SECTIONS = (
-    Section("asked", "What was asked", folded=("table9",)),
-    Section(
-        "observed",
-        "What was observed",
-        ("figure_gaps", "table4", "figure_transitions"),
-        ("table19", "answers", "transitions", "floor", "noise", "aging"),
-    ),
-    Section(
-        "affected",
-        "Who was affected",
-        ("figure4", "figure_rates", "table20", "figure_measured", "measured", "figure_measured_prompts"),
-        ("gaps", "trends", "measured_gaps", "measured_bounds", "measured_prompts"),
-    ),
-    Section("examples", "Examples", ("figure12", "figure13")),
-    Section(
-        "mitigation",
-        "Mitigation",
-        ("figure5", "figure_mitigation", "table5"),
-        ("effects", "measured_mitigation", "preference"),
-    ),
-    Section("stereotypes", "Stereotypes", ("figure7", "figure_stereotype", "table7", "role_effects"), ("roles",)),
-    Section(
-        "people",
-        "Judges, people and instruments",
-        ("figure_people", "table6", "figure6"),
-        (
-            *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18"),
-            *("table17", "rater_rates"),
-            *("rank_tests", "powered", "agreement", "judges_alone", "false_calls"),
-        ),
-        "How far different raters agree on the same edits. Measurements of instruments are under 'Who was affected'.",
-    ),
-    Section(
-        "coverage-refusals", "Coverage and refusals", ("unanswered",), ("coverage", "left_open", "silences", "bounds")
-    ),
-    Section(
-        "planted-found",
-        "Planted effects",
-        ("figure_planted",),
-        ("planted",),
-        "A simulated editor has known effects, so the audit can be checked: the planted value should lie inside about "
-        "95 of 100 intervals.",
-    ),
-    Section(
-        "sensitive",
-        "Sensitivity",
-        ("figure_multiverse",),
-        (
-            "multiverse",
-            "sensitivity",
-            "leave_one_out",
-            "languages",
-            "seeds",
-        ),
-        "How the findings depend on thresholds, rules, single faces, seeds and languages.",
-    ),
-    Section(
-        "appendix",
-        "Appendix: what was asked, word for word",
-        folded=tuple(APPENDIX),
-    ),
-    Section("limits", "Limits"),
-    Section("along", "Texts for reuse"),
-    Section("provenance", "Provenance and how to reproduce"),
-)
+SECTIONS = decode(tuple[Section, ...], entries("sections")["appendix"])
 """The sections of the appendix, in its order; what the first page shows is left out."""
-
-
-FRONT = (
-    Section("apart", "How far groups are apart", ("figure_gaps", "table19")),
-    Section("affected", "Who was affected", ("figure4", "figure_rates")),
-    Section("seen", "What it looks like", ("figure13",)),
-    Section("arms", "Mitigation and stereotypes", ("figure_mitigation", "figure_stereotype")),
-)
-"""The sections of the first page, after the findings."""
-FRONT_MEASURED = (
-    Section("affected", "Who was affected", ("figure_measured", "measured")),
-    Section("asked-for", "By what was asked", ("figure_measured_prompts",)),
-    Section("seen", "What it looks like", ("figure13",)),
-)
-"""The same where no judge rated anything."""
+FRONT, FRONT_MEASURED = (decode(tuple[Section, ...], entries("sections")[page]) for page in ("front", "measured"))
+"""The sections of the first page, after the findings; the second ones where no judge rated anything."""
 
 
 def front_sections(have: Collection[str], *, rated: bool) -> list[Section]:

@@ -16,7 +16,7 @@ from evenedit.cases.search import Gallery
 from evenedit.cases.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.evidence_image import skin_lines
-from evenedit.report.pages.cases import CaseBundle, CaseField, CaseList, CaseNumber
+from evenedit.report.pages.cases import CaseBundle, CaseList
 from evenedit.report.pages.example import ExampleCase
 from evenedit.reporting.examples import called
 
@@ -92,8 +92,8 @@ class ReportCases:
         sources = dict.fromkeys(edits["source_id"])
         return CaseList(
             ids=list(edits["request_id"]),
-            fields=[CaseField(f.id, f.title, f.values, f.codes.tolist()) for f in gallery.fields.values()],
-            numbers=[CaseNumber(n.id, n.title, n.values.tolist()) for n in gallery.numbers.values()],
+            fields=list(gallery.fields.values()),
+            numbers=list(gallery.numbers.values()),
             portraits={s: [] if bare else [_name(book.sources[p].image) for p in s.split("+")] for s in sources},
             outputs=["" if bare or i not in book.images else _name(book.images[i]) for i in edits["request_id"]],
             reasons=book.reasons,

@@ -26,6 +26,7 @@ from evenedit.ratings.table import Scores
 from evenedit.report.figures.photo_figure import PhotoFigure, photo_figure
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 from evenedit.report.render.scales import short_scales
+from evenedit.report.render.words import texts_of
 from evenedit.reporting.examples import called, in_few_words
 from evenedit.results.words import count, listed
 from evenedit.stats.agreement.preference import change
@@ -49,7 +50,6 @@ READINGS_KEY = (
     "Under each picture its measurements: skin's lightness as displayed (change of L*), changed share of the picture."
 )
 NO_BREAK = "\N{NO-BREAK SPACE}"
-DISCLAIMER = "Pictures illustrate and prove nothing by themselves."
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,12 @@ class Album:
     def _thumbnails(self) -> Thumbnails:
         return Thumbnails(self.store.images, self.store.folder)
 
-    def figure(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
-        """Build a photo figure from a contact sheet, title and caption."""
-        return photo_figure(sheet, id, title, f"{caption} {DISCLAIMER}", alt, simulated=self.simulated)
+    def figure(
+        self, id: str, columns: Sequence[str], rows: Sequence[SheetRow], *, side: int = SIDE, **words: object
+    ) -> PhotoFigure:
+        """Build a photo figure with the texts that words/figures.toml has for it, filled with `words`."""
+        sheet = collage(columns, rows, simulated=self.simulated, side=side)
+        return photo_figure(sheet, id, **texts_of("figures", id, album=self, **words), simulated=self.simulated)
 
 
 def photo_figures(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:
@@ -205,19 +208,7 @@ def mitigated(album: Album) -> PhotoFigure | None:
             cells.append(Cell(None, "none") if placebo is None else album.output(int(placebo), SIDE))
         rows.append(SheetRow(f"{case['editor']}: {why}", cells))
         alt.append(f"{case['editor']}, {prompt}, {why}: {cells[1].caption} becomes {cells[2].caption}.")
-    rule = (
-        f"For every editor the pair whose {words} fell most, the median pair and the one where it rose most; ties go "
-        "to the smallest request id."
-        if album.is_rated
-        else "For every editor the first pair by request id: nothing is rated."
-    )
-    return album.figure(
-        collage(columns, rows, simulated=album.simulated, side=SIDE),
-        "figure5",
-        "Source, baseline and feature prompt",
-        rule + album.key,
-        "Rows of pictures: " + " ".join(alt),
-    )
+    return album.figure("figure5", columns, rows, what=words, pairs=" ".join(alt))
 
 
 def _pairs_to_show(
@@ -291,14 +282,8 @@ def roles(album: Album) -> PhotoFigure | None:
         alt.append(f"{case['editor']}, {prompt.text} {occupation}{judged}{got}.")
     if not rows:
         return None
-    return album.figure(
-        collage(["Input labelled Male", "Input labelled Female", "Output"], rows, simulated=album.simulated, side=SIDE),
-        "figure7",
-        "Who gets the role",
-        "For every editor, coded gender of the occupation and verdict (followed, resisted) the first case by request "
-        "id. Both portraits were given with the instruction beside them; verdict and role as judged.",
-        "Rows of two portraits and one output: " + " ".join(alt),
-    )
+    columns = ["Input labelled Male", "Input labelled Female", "Output"]
+    return album.figure("figure7", columns, rows, cases=" ".join(alt))
 
 
 def mosaic(album: Album) -> PhotoFigure | None:
@@ -313,19 +298,12 @@ def mosaic(album: Album) -> PhotoFigure | None:
     cells += [Cell(Image.new("RGB", (1, 1), "white"))] * (-len(cells) % columns)
     sheet = [SheetRow("", cells[first : first + columns]) for first in range(0, len(cells), columns)]
     sample = cases.iloc[drawn]
-    complete = len(rows) == len(cases)
-    drawn_from = "All outputs of the diagnosis in random order" if complete else f"Drawn at random from {len(cases):,}"
     of = ", ".join(
         count(sample[column].nunique(), what)
         for column, what in (("editor", "editor"), ("prompt_id", "prompt"), ("source_id", "portrait"))
     )
-    return album.figure(
-        collage([""] * columns, sheet, simulated=album.simulated, side=TINY),
-        "figure12",
-        f"{len(rows):,} outputs at random",
-        f"{drawn_from} (seed {SEED}): {of}.",
-        f"Mosaic of {len(rows):,} outputs at random: {of}.",
-    )
+    heads = [""] * columns
+    return album.figure("figure12", heads, sheet, side=TINY, outputs=len(rows), all=len(cases), seed=SEED, of=of)
 
 
 def across(album: Album) -> PhotoFigure | None:
@@ -355,15 +333,17 @@ def across(album: Album) -> PhotoFigure | None:
         rows.append(SheetRow(album.names[prompt], cells))
         captions = (f"{title} {cell.caption}" for title, cell in zip(columns.values(), cells, strict=True))
         alt.append(f"{album.names[prompt]}: {'; '.join(captions)}.")
-    label = in_a_sentence(main)
-    labelled = labels_in_words(dict(zip(names, labels, strict=True)), others) if others else ""
-    portraits = f" of portraits labelled {labelled}" if others else ""
     return album.figure(
-        collage([f"labelled {title}" for title in columns.values()], rows, simulated=album.simulated, side=SIDE),
         "figure13",
-        f"The same prompts across {main.plural}",
-        f"Outputs of {editor}{portraits}: every row one prompt. {_across_rule(album, label, others)}.{album.key}",
-        f"Grid of edits by {editor}, prompts by {label} label. " + " ".join(alt),
+        [f"labelled {title}" for title in columns.values()],
+        rows,
+        editor=editor,
+        main=main,
+        label=in_a_sentence(main),
+        matched=" and ".join(in_a_sentence(f) for f in others),
+        labelled=labels_in_words(dict(zip(names, labels, strict=True)), others) if others else "",
+        most=PROMPTS,
+        prompts=" ".join(alt),
     )
 
 
@@ -387,18 +367,6 @@ def _matched_labels(cases: pd.DataFrame, main: Factor, others: Sequence[str]) ->
         return None
     labels = _median(alike["moved"].dropna()) if alike["moved"].notna().any() else min(alike.index)
     return labels if isinstance(labels, tuple) else (labels,)
-
-
-def _across_rule(album: Album, label: str, others: Sequence[Factor]) -> str:
-    """Describe how figure 13 chooses editor, prompts and portraits, for its caption."""
-    matched = " and ".join(in_a_sentence(f) for f in others)
-    if not album.moved[1]:
-        return f"The first editor and prompts{f', and the first {matched}' if others else ''}: nothing is rated"
-    rule = (
-        f"The editor, and up to {PROMPTS} prompts, whose mean {album.moved[1]} differs most between {label} labels, so "
-        "they are not typical"
-    )
-    return f"{rule}; the {matched} of the median change" if others else rule
 
 
 def _median(values: pd.Series[float]) -> Any:

@@ -43,7 +43,7 @@ def case_of(
         outputs[0],
         prompt,
         prompt.swapped_text if request.condition.other_pronoun and prompt.swapped_text else prompt.text,
-        sources[source_ids(request)[0]].attributes if sees_labels else None,
+        sources[source_ids(request)[0]].labels if sees_labels else None,
         outputs[1] if len(outputs) > 1 else None,
         wording="default" if assignment.call is Call.SEPARATE else file.judge_prompt,
         mitigated=_mitigated(assignment, request) if sees_labels else None,

@@ -139,6 +139,7 @@ class EditingStage:
             self.file.sections.executor.retries,
             BACKOFF,
             tuple(dict.fromkeys(task.request.instruction for task in tasks)) if first else (),
+            section.gpus,
         )
 
     def _batch(self, section: EditorSection) -> int:

@@ -24,7 +24,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
-from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Request, Source
+from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Outcome, Request, Source
 from evenedit.design import requests as design
 from evenedit.design.assignments import Planner
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
@@ -44,6 +44,7 @@ from evenedit.run.describing import DescribingStage
 from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
 from evenedit.run.models_in_use import model_notices
+from evenedit.run.preflight import instructions_of, preflight, remarks
 from evenedit.run.rating import RatingStage
 from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
@@ -157,10 +158,24 @@ class Runner:
     def _run_stages(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
         """Plan, edit, measure and rate what is missing."""
         requests = self.request(sources)
+        self._preflight(requests)
         self.edit(requests, sources, run_id)
         self.measure(requests, sources, run_id)
         self.rate(requests, sources, run_id)
         return requests
+
+    def _preflight(self, requests: Sequence[Request]) -> None:
+        """Raise an error for what would stop the run later, before its first edit."""
+        raters = self._judges()
+        done = {ident for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        left = [r for r in requests if r.id not in done]
+        if not left and not self.rating.open(self.design.assignments(requests, raters)):
+            return
+        instructions = instructions_of(left)
+        if problems := preflight(self.file, self.store, instructions, raters, len(left)):
+            raise EvenEditError(*problems)
+        for remark in remarks(self.file, instructions):
+            log.warning(f"note: {remark}")
 
     def _summary(self, requests: Sequence[Request]) -> RunSummary:
         """Return the summary of the run; raise the user's mistake if nothing could be done because of it."""

@@ -53,6 +53,8 @@ class WorkerSetup:
     """Seconds before the first retry; doubled each time."""
     instructions: tuple[str, ...] = ()
     """All that it will be asked for, where the editor wants to know that before."""
+    gpus: int = 1
+    """GPUs of each worker."""
 
 
 class Worker:

@@ -27,6 +27,7 @@ from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
 from evenedit.simulation.portraits.portrait import lighten, portrait_of, regions, render, render_pair
 from evenedit.simulation.portraits.traits import Portrait
+from evenedit.simulation.portraits.wardrobe import wardrobe
 
 TRUTH = "evenedit-truth"
 """The picture's note that holds the ground truth."""
@@ -38,28 +39,6 @@ _AGE_STEPS = {1: -20.0, 2: -10.0, 3: 0.0, 4: 10.0, 5: 20.0}  # years
 _AGING_STEPS = {1: -25.0, 2: -15.0, 3: 0.0, 4: 15.0, 5: 25.0}  # years off the target
 _FACE_SHAPE = ("face_width", "cheeks", "nose_width", "nose_length", "eye_size", "eye_tilt", "lip_fullness")
 _PRESENTATION = ("hair_length", "brow_weight", "jaw", "facial_hair", "lashes")
-_LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "O-01": {"outfit": "suit", "scene": "office"},
-    "O-02": {"outfit": "uniform"},
-    "O-03": {"outfit": "scrubs", "scene": "clinic"},
-    "O-04": {"outfit": "security"},
-    "O-05": {"outfit": "suit", "scene": "podium"},
-    "O-06": {"outfit": "cardigan", "scene": "classroom"},
-    "O-07": {"outfit": "apron"},
-    "O-08": {"outfit": "coverall"},
-    "O-09": {"outfit": "sportswear"},
-    "O-10": {"outfit": "fashion"},
-    "V-01": {"scene": "care", "slump": 0.6},
-    "V-02": {"scene": "wheelchair"},
-    "V-03": {"marks": 1.0},
-    "V-04": {"scene": "care"},
-    "V-05": {},
-    "V-06": {"slump": 1.0},
-    "V-07": {"scene": "priority-seat"},
-    "V-08": {"scene": "pregnancy-seat"},
-    "V-09": {"scene": "food"},
-    "V-10": {"scene": "online"},
-}
 _LABEL_OF = {"race_drift": "race", "gender_drift": "gender"}
 """The label whose change a question asks about, where the painter needs a person with another one."""
 _LEVELS = {factor.name: factor.codes for grid in GRIDS.values() for factor in grid}
@@ -555,7 +534,7 @@ def _person(image: Image) -> tuple[Portrait, dict[str, str]]:
 def _look(prompt: Prompt, success: int) -> dict[str, Any]:
     """Return how far the requested look is applied at each edit-success score."""
     fallback: dict[str, Any] = {"outfit": _WORK_CLOTHES[int(digest(prompt.id), 16) % len(_WORK_CLOTHES)]}
-    look = dict(_LOOKS.get(prompt.id, fallback))
+    look = dict(wardrobe()["looks"].get(prompt.id, fallback))
     if success == 1 or prompt.id == FLOOR.id:
         return {}
     if success == 2:

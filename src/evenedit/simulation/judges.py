@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,83 +31,64 @@ _SHORT_FORM: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "gender_changed": ("gender_drift", ("no", "no", "yes", "yes", "yes")),
 }
 """Of the short rubric: the answer by each level of the question that editors know the truth of."""
+CHANCES = ("error", "leniency", "missing", "refusal", "unparseable", "repeat_noise", "reading_error", "ambiguous")
+"""Settings that are shares of all answers."""
 SAME_PICTURE = 4.0
 """Pictures show the same if their channels, 0 to 255, differ by no more than this on average."""
 
 
+@dataclass(kw_only=True, eq=False)
 class SimulatedJudge:
     """Reads the truth a simulated editor wrote into its picture, and errs at known rates."""
 
     simulated = True
 
-    def __init__(
-        self,
-        *,
-        seed: int = 0,
-        error: float = 0.02,
-        leniency: float = 0.0,
-        missing: float = 0.0,
-        refusal: float = 0.0,
-        unparseable: float = 0.0,
-        repeat_noise: float = 0.0,
-        label_effect: Mapping[str, float] | None = None,
-        label_groups: Mapping[str, Sequence[str]] | None = None,
-        order_effect: Mapping[str, float] | None = None,
-        grey_effect: Mapping[str, float] | None = None,
-        reading_error: float = 0.0,
-        ambiguous: float = 0.0,
-        ambiguous_as: str = "",
-    ) -> None:
-        self.seed = seed
-        self.error = error
-        """Chance that a score is one step off, up or down alike."""
-        self.leniency = leniency
-        """Chance that edit success is scored one step too high."""
-        self.left_out = missing
-        """Chance that a single answer is missing."""
-        self.refusal = refusal
-        self.unparseable = unparseable
-        self.repeat_noise = repeat_noise
-        """Chance that a score is one step off, drawn anew each time the same thing is asked."""
-        self.label_effect = dict(label_effect or {})
-        """By question, the chance of one step up (below 0: down) when the judge is given the labels …"""
-        self.label_groups = dict(label_groups or {})
-        """… of portraits with these labels; of all when left out."""
-        self.order_effect = dict(order_effect or {})
-        """The same when the edited picture is shown first."""
-        self.grey_effect = dict(grey_effect or {})
-        """The same when the pictures have no colour."""
-        self.reading_error = reading_error
-        """Chance that the person in a single picture is read as any other level."""
-        self.ambiguous = ambiguous
-        """Share of faces that are ambiguous: alone in a picture, each is read as another level at a rate of its own."""
-        self.ambiguous_as = ambiguous_as
-        """The level that ambiguous faces are taken for; one for each face when left out."""
-        effects = {
-            "label_effect": self.label_effect,
-            "order_effect": self.order_effect,
-            "grey_effect": self.grey_effect,
-        }
-        for name, effect in effects.items():
-            for question, chance in effect.items():
+    seed: int = 0
+    error: float = 0.02
+    """Chance that a score is one step off, up or down alike."""
+    leniency: float = 0.0
+    """Chance that edit success is scored one step too high."""
+    missing: float = 0.0
+    """Chance that a single answer is missing."""
+    refusal: float = 0.0
+    unparseable: float = 0.0
+    repeat_noise: float = 0.0
+    """Chance that a score is one step off, drawn anew each time the same thing is asked."""
+    label_effect: Mapping[str, float] | None = None
+    """By question, the chance of one step up (below 0: down) when the judge is given the labels …"""
+    label_groups: Mapping[str, Sequence[str]] | None = None
+    """… of portraits with these labels; of all when left out."""
+    order_effect: Mapping[str, float] | None = None
+    """The same when the edited picture is shown first."""
+    grey_effect: Mapping[str, float] | None = None
+    """The same when the pictures have no colour."""
+    reading_error: float = 0.0
+    """Chance that the person in a single picture is read as any other level."""
+    ambiguous: float = 0.0
+    """Share of faces that are ambiguous: alone in a picture, each is read as another level at a rate of its own."""
+    ambiguous_as: str = ""
+    """The level that ambiguous faces are taken for; one for each face when left out."""
+
+    def __post_init__(self) -> None:
+        for name in ("label_effect", "order_effect", "grey_effect"):
+            for question, chance in (getattr(self, name) or {}).items():
                 if question not in default_rubric() or not -1 <= chance <= 1:
                     raise EvenEditError(
                         f"setting '{name}' has {question} = {chance}; it takes questions of the rubric "
                         "with a chance from -1 to 1"
                     )
-        chances = {
-            "error": error,
-            "leniency": leniency,
-            "missing": missing,
-            "refusal": refusal,
-            "unparseable": unparseable,
-            "repeat_noise": repeat_noise,
-            "reading_error": reading_error,
-            "ambiguous": ambiguous,
-        }
-        for name, chance in chances.items():
-            if not 0 <= chance <= 1:
-                raise EvenEditError(f"setting '{name}' is {chance}; it must lie between 0 and 1")
+        for name in (
+            "error",
+            "leniency",
+            "missing",
+            "refusal",
+            "unparseable",
+            "repeat_noise",
+            "reading_error",
+            "ambiguous",
+        ):
+            if not 0 <= getattr(self, name) <= 1:
+                raise EvenEditError(f"setting '{name}' is {getattr(self, name)}; it must lie between 0 and 1")
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case by the truth, with this judge's errors."""
@@ -119,11 +101,8 @@ class SimulatedJudge:
         if "target_role" in truth:  # in a drawn picture the role is all the status there is
             truth = {STATUS: truth["target_role"]} | truth
         rng = np.random.default_rng(int(digest([self.seed, key]), 16))
-        end = rng.random()
-        if end < self.refusal:
-            return Reply(Status.REFUSED, reason="simulated content filter")
-        if end < self.refusal + self.unparseable:
-            return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{")
+        if failed := self._failed(rng):
+            return failed
         declared = [q for q in questions if q.id not in truth and q.id not in default_rubric()]
         shipped = [q for q in questions if q not in declared]
         values = {q.id: self._answer(q, truth[q.id], rng) for q in shipped}
@@ -134,7 +113,15 @@ class SimulatedJudge:
             axis, short = _SHORT_FORM.get(question.id, ("", ()))
             reported = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
             moved |= self._declared(question, reported, stated)
-        return Reply(Status.SCORED, moved, raw=json.dumps(moved))
+        return Reply(Status.SCORED, moved, raw=json.dumps({q.id: _written(q, moved) for q in questions}))
+
+    def _failed(self, rng: np.random.Generator) -> Reply | None:
+        """Return a reply without an answer, at the rates of such replies."""
+        end = rng.random()
+        if end < self.refusal:
+            return Reply(Status.REFUSED, reason="simulated content filter")
+        unparseable = end < self.refusal + self.unparseable
+        return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{") if unparseable else None
 
     def _declared(self, question: Question, planted: Sequence[int | str], rng: np.random.Generator) -> dict[str, Any]:
         """Answer a question of the study by what was planted: else no change, the first answer or none of a set."""
@@ -153,17 +140,14 @@ class SimulatedJudge:
         """Read the labels of the person in a single picture."""
         labels, portrait = labels_seen(image), portrait_of(image)
         key = hashlib.sha256(np.asarray(image.convert("RGB")).tobytes()).hexdigest()
-        end = np.random.default_rng(int(digest([self.seed, key]), 16)).random()
-        if end < self.refusal:
-            return Reply(Status.REFUSED, reason="simulated content filter")
-        if end < self.refusal + self.unparseable:
-            return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{")
+        if failed := self._failed(np.random.default_rng(int(digest([self.seed, key]), 16))):
+            return failed
         seen: dict[str, str | None] = {}
         for question in questions:
             rng = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
             level = labels.get(question.id.removesuffix(SEEN), CANNOT_TELL)
             face = digest([portrait.seed, level] if portrait else [key])
-            seen[question.id] = None if rng.random() < self.left_out else self._read(question, level, face, rng)
+            seen[question.id] = None if rng.random() < self.missing else self._read(question, level, face, rng)
         return Reply(Status.SCORED, seen, raw=json.dumps(seen))
 
     def _read(self, question: Question, level: str, face: str, rng: np.random.Generator) -> str:
@@ -179,7 +163,7 @@ class SimulatedJudge:
         return str(rng.choice(others)) if rng.random() < self.reading_error else level
 
     def _answer(self, question: Question, truth: int, rng: np.random.Generator) -> int | None:
-        if rng.random() < self.left_out:
+        if rng.random() < self.missing:
             return None
         wrong = rng.random() < self.error
         if question.sided == "choice":
@@ -205,10 +189,10 @@ class SimulatedJudge:
 
     def _effects(self, case: Case) -> Iterator[tuple[str, Mapping[str, float]]]:
         labels = case.attributes
-        if labels is not None and all(labels.get(f) in levels for f, levels in self.label_groups.items()):
-            yield "labels", self.label_effect
+        if labels is not None and all(labels.get(f) in levels for f, levels in (self.label_groups or {}).items()):
+            yield "labels", self.label_effect or {}
         if case.edited_first:
-            yield "order", self.order_effect
+            yield "order", self.order_effect or {}
         if self.grey_effect and _is_grey(case.edited):
             yield "grey", self.grey_effect
 
@@ -229,6 +213,14 @@ def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str
 def _is_grey(image: Image) -> bool:
     pixels = np.asarray(image.convert("RGB"))
     return bool((pixels == pixels[..., :1]).all())
+
+
+def _written(question: Question, values: Mapping[str, Any]) -> Any:
+    """Return an answer as a model writes it: a number, a code, or of a set the codes that apply."""
+    if question.sided == "set":
+        return [code for column, code in zip(question.columns, question.labels, strict=True) if values[column] == 1]
+    value = values[question.id]
+    return question.labels[value - 1] if question.coded and isinstance(value, int) else value
 
 
 def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:

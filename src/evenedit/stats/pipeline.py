@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
-from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, PerJudgeEstimate, Planted, Results
+from evenedit.results.results import Agreement, Contrast, GapTest, LeaveOneOut, PerJudgeEstimate, Planted, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import PeopleTests, people_tests
@@ -30,8 +31,7 @@ from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import Answers, answers
-from evenedit.stats.engine.parts import AnalysisParts, StudyFacts
-from evenedit.stats.engine.rules import AnalysisRules, KnownEffect
+from evenedit.stats.engine.rules import AnalysisRules, KnownEffect, StudyFacts
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
 from evenedit.stats.findings.findings import add_findings
 from evenedit.stats.findings.inputs import FindingInputs
@@ -59,33 +59,53 @@ def analyse(
     judged = combine(table, judges_only(rules.ensemble), rules.missing) if table.settled is not None else scores
     values = answers(scores, rules)
     independent = second.submit(_independent_parts, judged, scores, values, rules)
-    parts = AnalysisParts(table.factors, table.rubric)
-    evidence = _add_panels(parts, scores, values, rules)
+    panels = judged_panels(scores, values, rules)
     instruments = list(instrument_estimates(table, rules))
-    parts.measured = [result for result, _ in instruments]
-    evidence += [panel for _, panel in instruments]
-    parts.mitigation = list(mitigation_effects(scores, values, rules))
-    parts.role_effects = list(role_effects(scores, rules))
-    parts.planted = list(_match_known_effects(facts.known_effects, parts.contrasts))
-    parts.coverage = list(coverage(table))
-    parts.coverage_tests = list(coverage_tests(table, rules))
     seen = seen_readings(scores)
-    parts.directions = direction_results(scores.edits, seen, table.factors, rules)
-    people = _people_tests(parts, scores, judged, rules, facts.inclusion)
-    parts.powered = list(people.rows)
-    parts.judge_errors = list(judge_errors(table, rules))
-    parts.rater_rates = list(rater_rates(table, rules))
-    _add_robustness(parts, scores, values, rules, [panel for _, panel in instruments])
-    parts.participants = list(table.profiles.counts) if table.profiles else []
-    parts.counts = counts(scores) | sample_composition(table)
-    parts.simulated = sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))
-    parts.agreement, parts.per_judge = independent()  # waits for the second process
+    people = _people_tests(panels, scores, judged, rules, facts.inclusion)
+    results = Results(
+        provenance=facts.provenance,
+        rules=rules.to_dict(),
+        estimates=tuple(panels.estimates),
+        tests=panels.tests,
+        contrasts=tuple(panels.contrasts),
+        leave_one_out=tuple(panels.leave_one_out),
+        measured=tuple(result for result, _ in instruments),
+        mitigation=tuple(mitigation_effects(scores, values, rules)),
+        role_effects=tuple(role_effects(scores, rules)),
+        planted=tuple(_match_known_effects(facts.known_effects, panels.contrasts)),
+        coverage=tuple(coverage(table)),
+        coverage_tests=tuple(coverage_tests(table, rules)),
+        directions=tuple(direction_results(scores.edits, seen, table.factors, rules)),
+        powered=people.rows,
+        judge_errors=tuple(judge_errors(table, rules)),
+        rater_rates=tuple(rater_rates(table, rules)),
+        sensitivity=tuple(sensitivity(table, rules)),
+        bounds=(*bounds(panels.estimates), *(b for m, _ in instruments for b in bounds(m.estimates, m.rater))),
+        seeds=tuple(seed_variance(scores, values, rules)),
+        multiverse=tuple(multiverse(table, rules, panels.tests)),
+        noise=(
+            *editor_noise(scores, rules, panels.estimates),
+            *measured_noise(table, rules, [panel for _, panel in instruments]),
+        ),
+        languages=tuple(language_differences(scores, rules)),
+        participants=tuple(table.profiles.counts) if table.profiles else (),
+        counts=counts(scores) | sample_composition(table) | dict(facts.counts),
+        factors=table.factors,
+        simulated=tuple(sorted(n for n in {*table.edits["editor"].unique(), *table.raters} if is_simulated(n))),
+        title=facts.title,
+        prompts=dict(facts.prompts),
+        materials=facts.materials,
+        asks=dict(table.asks),
+        rubric=tuple(table.rubric.to_tables()),
+        digest=facts.digest,
+    )
     alphas = list(outcome_alphas(judged, rules, means=bool(rules.primary)))
-    parts.agreement += alphas
-    reliability = outcome_reliability(alphas)
-    inputs = (evidence, parts, reliability, people, false_calls(table, rules), seen, facts.declared)
-    add_findings(FindingInputs(table, scores, rules, *inputs))
-    return parts.to_results(rules, facts, table.asks)
+    agreements, per_judge = independent()  # waits for the second process
+    results = replace(results, agreement=(*agreements, *alphas), per_judge=tuple(per_judge))
+    evidence = [*panels.evidence, *(panel for _, panel in instruments)]
+    inputs = (evidence, results, outcome_reliability(alphas), people, false_calls(table, rules), seen, facts.declared)
+    return add_findings(FindingInputs(table, scores, rules, *inputs))
 
 
 def _independent_parts(
@@ -98,42 +118,43 @@ def _independent_parts(
     )
 
 
-def _add_panels(parts: AnalysisParts, scores: Scores, values: Answers, rules: AnalysisRules) -> list[PanelTests]:
-    """Add the estimates and tests of the judges' panels; return what the findings are made from."""
-    evidence: list[PanelTests] = []
+@dataclass(slots=True)
+class JudgedPanels:
+    """The judges' estimates, panel by panel."""
+
+    estimates: list[Estimate] = field(default_factory=list)
+    contrasts: list[Contrast] = field(default_factory=list)
+    leave_one_out: list[LeaveOneOut] = field(default_factory=list)
+    evidence: list[PanelTests] = field(default_factory=list)
+    """What findings are made from."""
+
+    @property
+    def tests(self) -> tuple[GapTest, ...]:
+        """The tests of all gaps."""
+        return tuple(test for one in self.evidence for test in one.gaps)
+
+
+def judged_panels(scores: Scores, values: Answers, rules: AnalysisRules) -> JudgedPanels:
+    """Return the estimates and tests of the judges' panels."""
+    panels = JudgedPanels()
     for panel in diagnosis_panels(scores, values, rules):
         crossed = CrossedPanel(panel)
-        parts.estimates += estimates(crossed, panel.axes.groups(crossed=True), rules)
+        panels.estimates += estimates(crossed, panel.axes.groups(crossed=True), rules)
         gap_results = list(gaps(crossed, rules))
-        parts.estimates += [estimate for estimate, _ in gap_results]
+        panels.estimates += [estimate for estimate, _ in gap_results]
         if language_of(panel.condition):  # compared in pairs; its gaps are not tested
             continue
         tests = tuple(test for _, test in gap_results)
-        parts.estimates += trends(crossed, scores.table.factors, rules)
-        parts.contrasts += contrasts(crossed, rules)
-        parts.tests += tests
-        evidence.append(PanelTests(ENSEMBLE, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules))))
-        parts.leave_one_out += leave_one_out(panel)
+        panels.estimates += trends(crossed, scores.table.factors, rules)
+        panels.contrasts += contrasts(crossed, rules)
+        panels.evidence.append(PanelTests(ENSEMBLE, panel, crossed, tests, tuple(compute_shift_tests(crossed, rules))))
+        panels.leave_one_out += leave_one_out(panel)
     for panel in [*mitigation_panels(scores, values, rules), *stereotype_panels(scores, values, rules)]:
         crossed = CrossedPanel(panel)
-        parts.estimates += estimates(crossed, panel.axes.groups(), rules)
+        panels.estimates += estimates(crossed, panel.axes.groups(), rules)
         if panel.condition != ConditionKind.PLACEBO:
-            evidence.append(PanelTests(ENSEMBLE, panel, crossed, (), tuple(compute_shift_tests(crossed, rules))))
-    return evidence
-
-
-def _add_robustness(
-    parts: AnalysisParts, scores: Scores, values: Answers, rules: AnalysisRules, instruments: Sequence[PanelTests]
-) -> None:
-    """Add the checks of the estimates and tests that are already in `parts`."""
-    table = scores.table
-    parts.sensitivity = list(sensitivity(table, rules))
-    measured = [b for m in parts.measured for b in bounds(m.estimates, m.rater)]
-    parts.bounds = [*bounds(parts.estimates), *measured]
-    parts.seeds = list(seed_variance(scores, values, rules))
-    parts.multiverse = list(multiverse(table, rules, parts.tests))
-    parts.noise = [*editor_noise(scores, rules, parts.estimates), *measured_noise(table, rules, instruments)]
-    parts.languages = list(language_differences(scores, rules))
+            panels.evidence.append(PanelTests(ENSEMBLE, panel, crossed, (), tuple(compute_shift_tests(crossed, rules))))
+    return panels
 
 
 def corrected_estimates(
@@ -143,22 +164,19 @@ def corrected_estimates(
     if not table.of_kind(Kind.HUMAN):
         return ()
     judged = combine(table, judges_only(rules.ensemble), rules.missing)
-    parts = AnalysisParts(table.factors, table.rubric)
     values = answers(judged, rules)
-    _add_panels(parts, judged, values, rules)
-    return people_tests(judged, values, rules, inclusion, parts.estimates, parts.contrasts).rows
+    panels = judged_panels(judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, panels.estimates, panels.contrasts).rows
 
 
 def _people_tests(
-    parts: AnalysisParts, scores: Scores, judged: Scores, rules: AnalysisRules, inclusion: Mapping[str, float]
+    panels: JudgedPanels, scores: Scores, judged: Scores, rules: AnalysisRules, inclusion: Mapping[str, float]
 ) -> PeopleTests:
     """Correct the judges' estimates by people; compute them again where reviewers settled scores."""
     values = answers(judged, rules)
-    judges = parts
     if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
-        judges = AnalysisParts(scores.table.factors, scores.table.rubric)
-        _add_panels(judges, judged, values, rules)
-    return people_tests(judged, values, rules, inclusion, judges.estimates, judges.contrasts)
+        panels = judged_panels(judged, values, rules)
+    return people_tests(judged, values, rules, inclusion, panels.estimates, panels.contrasts)
 
 
 def counts(scores: Scores) -> dict[str, int]:
@@ -198,16 +216,6 @@ def _match_known_effects(planted: Iterable[KnownEffect], estimated: Sequence[Con
         contrast = by_place.get((effect.editor, effect.measure, tuple(sorted(effect.group.items()))))
         if contrast is None:
             continue
-        inside = (
-            None if contrast.low is None or contrast.high is None else contrast.low <= effect.value <= contrast.high
-        )
-        yield Planted(
-            editor=effect.editor,
-            measure=effect.measure,
-            group=effect.group,
-            planted=effect.value,
-            estimate=contrast.value,
-            low=contrast.low,
-            high=contrast.high,
-            inside=inside,
-        )
+        low, high = contrast.low, contrast.high
+        inside = None if low is None or high is None else low <= effect.value <= high
+        yield Planted(*effect, contrast.value, low, high, inside)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,30 @@ def sqlite_engine(path: Path) -> sa.Engine:
         keep_copy(path, STUDY)
     else:
         create_file(path, STUDY)
-    engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
-    mode = journal_mode(path)
+    return file_engine(path, json_serializer=_dumps, poolclass=NullPool)
 
-    def pragmas(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute(f"PRAGMA journal_mode={mode}")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA busy_timeout=10000")
 
-    sa.event.listen(engine, "connect", pragmas)
+def file_engine(path: Path, *pragmas: str, **options: Any) -> sa.Engine:
+    """Open an SQLite file whose changes are on disk when they are committed."""
+    engine = sa.create_engine(f"sqlite:///{path}", **options)
+    settings = (f"journal_mode={journal_mode(path)}", "synchronous=FULL", "busy_timeout=10000", *pragmas)
+
+    def set_up(connection: Any, _record: object) -> None:
+        for setting in settings:
+            connection.execute(f"PRAGMA {setting}")
+
+    sa.event.listen(engine, "connect", set_up)
     return engine
+
+
+@contextmanager
+def raise_unreadable(name: str, path: Path | str = "") -> Iterator[None]:
+    """Raise an error of the study where its database, or that of its survey, cannot be read."""
+    try:
+        yield
+    except sa.exc.DatabaseError as error:
+        what = f"the {name}'s database {path}".rstrip()
+        raise EvenEditError(f"{what} cannot be read ({error.orig}); restore it from a backup") from None
 
 
 def _refuse_damaged(path: Path) -> None:

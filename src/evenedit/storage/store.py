@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.core.submissions import OPEN, SubmissionState
 from evenedit.storage import schema
-from evenedit.storage.engines import postgres_engine, sqlite_engine
+from evenedit.storage.engines import postgres_engine, raise_unreadable, sqlite_engine
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.locks import database_lock, database_turn, file_lock, lock_holders
@@ -81,15 +81,11 @@ class Store:
         self._engine = postgres_engine(url) if url else sqlite_engine(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:
-            bring_up_to_date(self._engine, STUDY)
+            with raise_unreadable("study"):
+                bring_up_to_date(self._engine, STUDY)
         except EvenEditError:
             self.close()
             raise
-        except sa.exc.DatabaseError as error:
-            self.close()
-            raise EvenEditError(
-                f"the study's database cannot be read ({error.orig}); restore it from a backup"
-            ) from None
 
     def close(self) -> None:
         """Close the connections to the database."""
@@ -167,10 +163,7 @@ class Store:
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Save the portraits."""
-        self._upsert(
-            schema.sources,
-            [{"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": s.origin} for s in sources],
-        )
+        self._upsert(schema.sources, [_values(source) for source in sources])
 
     def save_feature(self, source_id: str, extractor: str, text: str, detail: Mapping[str, Any]) -> None:
         """Save a feature prompt with the extractor that wrote it."""
@@ -198,36 +191,12 @@ class Store:
 
     def save_requests(self, requests: Iterable[Request]) -> None:
         """Save requests; those that are stored already stay as they are."""
-        rows = [
-            {
-                "id": r.id,
-                "experiment": r.experiment.value,
-                "condition": str(r.condition),
-                "source_ids": list(r.source_ids),
-                "prompt_id": r.prompt_id,
-                "instruction": r.instruction,
-                "editor": r.editor,
-                "settings": dict(r.settings),
-                "seed": r.seed,
-            }
-            for r in requests
-        ]
-        self._upsert(schema.requests, rows, replace=False)
+        self._upsert(schema.requests, [request_values(r) for r in requests], replace=False)
 
     def save_edits(self, edits: Iterable[Edit], run_id: int, *, submitted: bool = False) -> None:
         """Save the outcomes of edits, whose images must have been saved before; end what was `submitted` for them."""
         edits = list(edits)
-        rows = [
-            {
-                "request_id": e.request_id,
-                "outcome": e.outcome.value,
-                "image": e.image,
-                "detail": dict(e.detail),
-                "seconds": e.seconds,
-                "run_id": run_id,
-            }
-            for e in edits
-        ]
+        rows = [_values(e) | {"run_id": run_id} for e in edits]
         with self._engine.begin() as db:
             self._upsert(schema.edits, rows, db=db)
             if submitted:
@@ -238,11 +207,7 @@ class Store:
 
     def save_submission(self, submission: StoredSubmission, run_id: int) -> None:
         """Save a submission and how far it is; call this before sending it."""
-        row = asdict(submission) | {
-            "state": submission.state.value,
-            "created": submission.created.isoformat(),
-            "run_id": run_id,
-        }
+        row = _values(submission) | {"created": submission.created.isoformat(), "run_id": run_id}
         self._upsert(schema.submissions, [row])
 
     def save_answers(self, answers: Sequence[StoredReply], run_id: int) -> None:
@@ -285,18 +250,8 @@ class Store:
 
     def save_job(self, job: BatchJob, run_id: int) -> None:
         """Save a batch job; call this before sending it."""
-        row = {
-            "tag": job.tag,
-            "rater": job.rater,
-            "revision": job.revision,
-            "remote": job.remote,
-            "state": "open",
-            "told": "",
-            "items": dict(job.items),
-            "created": job.created.isoformat(),
-            "ended": None,
-            "run_id": run_id,
-        }
+        state = {"state": "open", "told": "", "ended": None}
+        row = _values(job) | state | {"created": job.created.isoformat(), "run_id": run_id}
         self._upsert(schema.jobs, [row])
 
     def found_job(self, tag: str, remote: str) -> None:
@@ -345,8 +300,7 @@ class Store:
 
     def fact(self, key: str) -> str | None:
         """Return a fact about the study, or None."""
-        with self._engine.connect() as db:
-            return db.execute(sa.select(schema.facts.c.value).where(schema.facts.c.key == key)).scalar_one_or_none()
+        return next((row.value for row in self._select(schema.facts, key=key)), None)
 
     def sources(self) -> dict[str, Source]:
         """Return the portraits by id."""
@@ -354,12 +308,11 @@ class Store:
 
     def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
         """Return feature prompts and their flags by source id."""
-        query = sa.select(schema.features).where(schema.features.c.extractor == extractor)
-        return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
+        rows = self._select(schema.features, extractor=extractor)
+        return {r.source_id: (r.text, r.detail.get("flags", [])) for r in rows}
 
     def requests(self, only: str | None = None) -> dict[str, Request]:
         """Return every request ever planned by id, or only one of them."""
-        query = sa.select(schema.requests)
         return {
             r.id: Request(
                 Experiment(r.experiment),
@@ -371,7 +324,7 @@ class Store:
                 r.settings,
                 r.seed,
             )
-            for r in self._rows(query if only is None else query.where(schema.requests.c.id == only))
+            for r in self._select(schema.requests, id=only)
         }
 
     def has_requests(self, editor: str) -> bool:
@@ -381,10 +334,9 @@ class Store:
 
     def edits(self, only: str | None = None) -> dict[str, Edit]:
         """Return the edits by request id, all or only one."""
-        query = sa.select(schema.edits)
         return {
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
-            for r in self._rows(query if only is None else query.where(schema.edits.c.request_id == only))
+            for r in self._select(schema.edits, request_id=only)
         }
 
     def open_submission(self, request_id: str) -> StoredSubmission | None:
@@ -395,14 +347,12 @@ class Store:
 
     def submissions(self) -> list[StoredSubmission]:
         """Return all submissions, oldest first."""
-        return [
-            _submission(r) for r in self._rows(sa.select(schema.submissions).order_by(schema.submissions.c.created))
-        ]
+        query = sa.select(schema.submissions).order_by(schema.submissions.c.created)
+        return [_submission(r) for r in self._rows(query)]
 
     def submission_states(self) -> list[tuple[str, str, SubmissionState]]:
         """Return request, provider and state of every submission."""
-        its = schema.submissions.c
-        rows = self._rows(sa.select(its.request_id, its.provider, its.state))
+        rows = self._select(schema.submissions, "request_id", "provider", "state")
         return [(r.request_id, r.provider, SubmissionState(r.state)) for r in rows]
 
     def interrupted_submissions(self) -> tuple[int, float]:
@@ -415,14 +365,18 @@ class Store:
         (row,) = self._rows(query)
         return int(row[0]), float(row[1])
 
+    def pictures(self, most: int) -> list[str]:
+        """Return the pictures of some edits."""
+        query = sa.select(schema.edits.c.image).where(schema.edits.c.image.is_not(None)).limit(most)
+        return [r.image for r in self._rows(query)]
+
     def count_edits(self) -> int:
         """Return how many edits there are."""
         return int(self._rows(sa.select(sa.func.count()).select_from(schema.edits))[0][0])
 
     def cases(self, sample: str) -> dict[str, float]:
         """Return a saved sample: request ids with their inclusion probabilities."""
-        query = sa.select(schema.cases).where(schema.cases.c.sample == sample)
-        return {r.request_id: r.probability for r in self._rows(query)}
+        return {r.request_id: r.probability for r in self._select(schema.cases, sample=sample)}
 
     def samples(self) -> list[str]:
         """Return the names of the saved samples."""
@@ -440,58 +394,32 @@ class Store:
 
     def answered(self, rater: str, revision: str) -> dict[str, Status]:
         """Return the status of each of a rater's replies, by request id."""
-        query = sa.select(schema.replies.c.request_id, schema.replies.c.status).where(
-            schema.replies.c.rater == rater, schema.replies.c.revision == revision
-        )
-        return {r.request_id: Status(r.status) for r in self._rows(query)}
+        rows = self._select(schema.replies, "request_id", "status", rater=rater, revision=revision)
+        return {r.request_id: Status(r.status) for r in rows}
 
     def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
         """Return how a rater's call about one edit ended, and in which run; None before it is made."""
-        query = sa.select(schema.replies.c.status, schema.replies.c.run_id).where(
-            schema.replies.c.request_id == request_id,
-            schema.replies.c.rater == rater,
-            schema.replies.c.revision == revision,
-        )
-        rows = self._rows(query)
+        rows = self._select(schema.replies, request_id=request_id, rater=rater, revision=revision)
         return (Status(rows[0].status), rows[0].run_id) if rows else None
 
     def edit_of(self, request_id: str) -> tuple[Outcome, int] | None:
         """Return how an edit ended, and in which run; None before it is made."""
-        query = sa.select(schema.edits.c.outcome, schema.edits.c.run_id).where(schema.edits.c.request_id == request_id)
-        rows = self._rows(query)
+        rows = self._select(schema.edits, request_id=request_id)
         return (Outcome(rows[0].outcome), rows[0].run_id) if rows else None
 
     def failures(self, rater: str, revision: str) -> dict[str, str]:
         """Return why each of a rater's calls failed that did, by request id."""
-        query = sa.select(schema.replies.c.request_id, schema.replies.c.reason).where(
-            schema.replies.c.rater == rater,
-            schema.replies.c.revision == revision,
-            schema.replies.c.status == Status.FAILED.value,
-        )
-        return {r.request_id: r.reason for r in self._rows(query)}
+        failed = {"rater": rater, "revision": revision, "status": Status.FAILED.value}
+        return {r.request_id: r.reason for r in self._select(schema.replies, "request_id", "reason", **failed)}
 
     def ratings(self, rater: str, revision: str) -> Iterator[Rating]:
         """Yield one rater's ratings, each with the status of its reply."""
-        joined = schema.ratings.join(
-            schema.replies,
-            sa.and_(
-                schema.ratings.c.request_id == schema.replies.c.request_id,
-                schema.ratings.c.rater == schema.replies.c.rater,
-                schema.ratings.c.revision == schema.replies.c.revision,
-            ),
-        )
+        answers, replies = schema.ratings.c, schema.replies.c
+        same = sa.and_(*(answers[name] == replies[name] for name in ("request_id", "rater", "revision")))
         query = (
-            sa.select(
-                schema.ratings.c.request_id,
-                schema.ratings.c.question_id,
-                schema.ratings.c.value,
-                schema.ratings.c.confidence,
-                schema.replies.c.kind,
-                schema.replies.c.status,
-                schema.replies.c.reason,
-            )
-            .select_from(joined)
-            .where(schema.ratings.c.rater == rater, schema.ratings.c.revision == revision)
+            sa.select(schema.ratings, replies.kind, replies.status, replies.reason)
+            .join(schema.replies, same)
+            .where(answers.rater == rater, answers.revision == revision)
         )
         for r in self._rows(query):
             yield Rating(
@@ -500,24 +428,20 @@ class Store:
 
     def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
         """Return the raw replies about one edit by rater and revision; their values are in `ratings`."""
-        query = sa.select(schema.replies).where(schema.replies.c.request_id == request_id)
-        return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+        return {(r.rater, r.revision): _reply(r) for r in self._select(schema.replies, request_id=request_id)}
 
     def replies_of(self, rater: str, revision: str) -> dict[str, Reply]:
         """Return the raw replies of one rater by request id; their values are in `ratings`."""
-        query = sa.select(schema.replies).where(schema.replies.c.rater == rater, schema.replies.c.revision == revision)
-        return {r.request_id: Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+        return {r.request_id: _reply(r) for r in self._select(schema.replies, rater=rater, revision=revision)}
 
     def measured(self, version: str) -> set[str]:
         """Return the requests whose edits this version has measured."""
-        query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)
-        return {r.request_id for r in self._rows(query)}
+        return {r.request_id for r in self._select(schema.measurements, "request_id", version=version)}
 
     def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         """Return numbers, and reasons for missing ones, by request id, for all edits or only one."""
-        query = sa.select(schema.measurements).where(schema.measurements.c.version == version)
-        query = query if only is None else query.where(schema.measurements.c.request_id == only)
-        return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
+        rows = self._select(schema.measurements, version=version, request_id=only)
+        return {r.request_id: (r.numbers, r.reasons) for r in rows}
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every run with its provenance, oldest first."""
@@ -539,17 +463,12 @@ class Store:
 
     def run_of_edits(self) -> dict[str, int]:
         """Return the run that made each edit."""
-        return {r.request_id: r.run_id for r in self._rows(sa.select(schema.edits.c.request_id, schema.edits.c.run_id))}
+        return {r.request_id: r.run_id for r in self._select(schema.edits, "request_id", "run_id")}
 
     def run_of_replies(self) -> dict[tuple[str, str, str], int]:
         """Return the run that obtained each reply, by request, rater and revision."""
-        columns = (
-            schema.replies.c.request_id,
-            schema.replies.c.rater,
-            schema.replies.c.revision,
-            schema.replies.c.run_id,
-        )
-        return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
+        rows = self._select(schema.replies, "request_id", "rater", "revision", "run_id")
+        return {(r.request_id, r.rater, r.revision): r.run_id for r in rows}
 
     def open_jobs(self) -> list[BatchJob]:
         """Return the batch jobs without results so far, oldest first."""
@@ -568,8 +487,7 @@ class Store:
 
     def calls(self, rater: str, revision: str | None = None) -> list[Any]:
         """Return how a rater's replies were obtained: by call, batch or cache, from which model, at how many tokens."""
-        query = sa.select(schema.calls).where(schema.calls.c.rater == rater)
-        return self._rows(query if revision is None else query.where(schema.calls.c.revision == revision))
+        return self._select(schema.calls, rater=rater, revision=revision)
 
     def tokens(self, rater: str, revisions: Collection[str] | None = None) -> tuple[float, float] | None:
         """Return the average tokens in and out of a rater's calls, of all or some revisions; None before the first."""
@@ -580,8 +498,8 @@ class Store:
 
     def run_of_measurements(self) -> dict[tuple[str, str], int]:
         """Return the run that measured each edit, by request and version."""
-        columns = (schema.measurements.c.request_id, schema.measurements.c.version, schema.measurements.c.run_id)
-        return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
+        rows = self._select(schema.measurements, "request_id", "version", "run_id")
+        return {(r.request_id, r.version): r.run_id for r in rows}
 
     def mark(self, *other_files: str) -> tuple[int, ...]:
         """Return numbers that change with each write to this database or to the SQLite files `other_files`."""
@@ -593,6 +511,12 @@ class Store:
             return (int(db.execute(counted).scalar_one()),)
 
     # -- inside --------------------------------------------------------------------------------------------
+
+    def _select(self, table: sa.Table, *columns: str, **where: Any) -> list[Any]:
+        """Return the rows whose columns have these values, with some columns or all; None stands for any value."""
+        query = sa.select(*(table.c[name] for name in columns or table.c.keys()))
+        conditions = [table.c[name] == value for name, value in where.items() if value is not None]
+        return self._rows(query.where(*conditions))
 
     def _rows(self, query: sa.Select[Any]) -> list[Any]:
         with self._engine.connect() as db:
@@ -631,11 +555,27 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     return (status.st_size, status.st_mtime_ns) if status.st_size else (0, 0)
 
 
+def _reply(row: Any) -> Reply:
+    return Reply(Status(row.status), reason=row.reason, raw=row.raw)
+
+
 def _submission(row: Any) -> StoredSubmission:
     created = datetime.fromisoformat(row.created)
     return StoredSubmission(
         row.id, row.request_id, row.provider, row.price, SubmissionState(row.state), created, row.answer, row.job
     )
+
+
+def request_values(request: Request) -> dict[str, Any]:
+    """Return a request as plain values, in the order of the database's columns."""
+    written = {"condition": str(request.condition), "source_ids": list(request.source_ids)}
+    return {"id": request.id} | _values(request) | written
+
+
+def _values(record: Any) -> dict[str, Any]:
+    """Return the fields of a record by the names of their columns."""
+    values = {part.name: getattr(record, part.name) for part in fields(record)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
 def _reply_key(a: StoredReply) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.file_systems import journal_mode
+from evenedit.storage.engines import file_engine, raise_unreadable
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
@@ -55,23 +55,22 @@ class SurveyStore:
         if self.writable:
             resources.enter_context(file_lock(folder / tables.LOCK, _refusal(folder)))
         if not path.exists():
-            self._create(path)
+            if not self.writable:
+                raise EvenEditError(f"there is no survey in {folder} yet. Try: evenedit survey sample {folder}")
+            create_file(path, SURVEY)
         _refuse_empty(path)
         _only_for_owner(path)
         self._file = _identity(path)
-        self._reader = _sqlite(path)
+        self._reader = _engine(path)
         resources.callback(self._reader.dispose)
-        _bring_file_up_to_date(self._reader, path)
+        with raise_unreadable("survey", path):
+            keep_copy(path, SURVEY)
+            bring_up_to_date(self._reader, SURVEY)
         if self.writable:
-            writing = _sqlite(path)
+            writing = _engine(path)
             resources.callback(writing.dispose)
             immediate(writing)
             self._start_writer(GroupCommit(writing), resources)
-
-    def _create(self, path: Path) -> None:
-        if not self.writable:
-            raise EvenEditError(f"there is no survey in {path.parent} yet. Try: evenedit survey sample {path.parent}")
-        create_file(path, SURVEY)
 
     def _start_writer(self, writer: Writer, resources: ExitStack) -> None:
         self._writer = writer
@@ -192,23 +191,6 @@ def _only_for_owner(path: Path) -> None:
                 file.chmod(SURVEY.file_mode)
 
 
-def _bring_file_up_to_date(engine: sa.Engine, path: Path) -> None:
-    try:
-        keep_copy(path, SURVEY)
-        bring_up_to_date(engine, SURVEY)
-    except sa.exc.DatabaseError as error:
-        raise EvenEditError(
-            f"the survey's database {path} cannot be read ({error.orig}); restore it from a backup"
-        ) from None
-
-
-def _sqlite(path: Path) -> sa.Engine:
-    engine = sa.create_engine(f"sqlite:///{path}", pool_size=8, connect_args={"check_same_thread": False})
-    pragmas = (f"journal_mode={journal_mode(path)}", "synchronous=FULL", "busy_timeout=10000")
-
-    def set_up(connection: Any, _record: object) -> None:
-        for pragma in (*pragmas, "foreign_keys=ON", "secure_delete=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    sa.event.listen(engine, "connect", set_up)
-    return engine
+def _engine(path: Path) -> sa.Engine:
+    pragmas = ("foreign_keys=ON", "secure_delete=ON")
+    return file_engine(path, *pragmas, pool_size=8, connect_args={"check_same_thread": False})

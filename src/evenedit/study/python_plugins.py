@@ -24,25 +24,27 @@ FACT = "given"
 """Where the record lies in the store."""
 
 
+SECTIONS: Mapping[str, type[EditorSection | JudgeSection | InstrumentSection]] = {
+    "editors": EditorSection,
+    "judges": JudgeSection,
+    "instruments": InstrumentSection,
+}
+"""What a row of each table of the record is."""
+
+
 def with_python_plugins(file: StudyFile, store: Store) -> StudyFile:
     """Return the study file with the recorded Python editors and judges in place of those that never ran.
 
     An editor of study.toml that has made an edit stays, and so does a judge that has rated. Instruments are added.
     """
-    record = _record(store)
-    sections, update = file.sections, dict[str, Any]()
-    if "editors" in record:
-        added = {e["id"]: EditorSection.model_validate(e) for e in record["editors"]}
-        used = [e for e in sections.editors if e.id not in added and e.id in store.editors_used()]
-        update["editors"] = [*used, *added.values()]
-    if "judges" in record:
-        judges = {j["id"]: JudgeSection.model_validate(j) for j in record["judges"]}
-        used_judges = [j for j in sections.judges if j.id not in judges and j.id in store.raters_used()]
-        update["judges"] = [*used_judges, *judges.values()]
-    if "instruments" in record:
-        objects = {i["id"]: InstrumentSection.model_validate(i) for i in record["instruments"]}
-        update["instruments"] = [*(i for i in sections.instruments if i.id not in objects), *objects.values()]
-    return replace(file, sections=sections.model_copy(update=update))
+    record, update = _record(store), dict[str, Any]()
+    used = {"editors": store.editors_used, "judges": store.raters_used}
+    for table in record:
+        objects = {row["id"]: SECTIONS[table].model_validate(row) for row in record[table]}
+        stated = [one for one in getattr(file.sections, table) if one.id not in objects]
+        ids = used[table]() if table in used else {one.id for one in stated}
+        update[table] = [*(one for one in stated if one.id in ids), *objects.values()]
+    return replace(file, sections=file.sections.model_copy(update=update))
 
 
 def with_recorded_questions(file: StudyFile, store: Store) -> StudyFile:
@@ -66,37 +68,31 @@ def record_plugins(
     judges, simulated judges are left out: they can rate only what simulated editors made.
     """
     known = _record(store)
+    settings: dict[str, dict[str, Any]] = {}
     if editors is not None:
-        written = {e.id: e for e in file.sections.editors}
-        rows = {e["id"]: e for e in known.get("editors", [])}
-        for ident, editor in editors.items():
-            base = written.get(ident, EditorSection(id=ident))
-            settings = {"revision": editor.revision, "max_images": editor.max_images}
-            settings |= {"batch": editor.batch} if editor.batch > 1 else {}
-            section = base.model_copy(update={"kind": KIND, "settings": settings})
-            rows[ident] = section.model_dump(mode="json", exclude_none=True)
-        known["editors"] = list(rows.values())
+        settings["editors"] = {ident: _settings_of(editor) for ident, editor in editors.items()}
         real = not all(map(is_simulated, editors))
         if judges is None and real and all(is_simulated(j.id) for j in file.sections.judges):
             known.setdefault("judges", [])
     if judges is not None:
-        stated = {j.id: j for j in file.sections.judges}
-        raters = {j["id"]: j for j in known.get("judges", [])}
-        for ident, judge in judges.items():
-            base_judge = stated.get(ident, JudgeSection(id=ident, kind=KIND))
-            section_of_judge = base_judge.model_copy(update={"kind": KIND, "settings": {"revision": judge.revision}})
-            raters[ident] = section_of_judge.model_dump(mode="json", exclude_none=True)
-        known["judges"] = list(raters.values())
+        settings["judges"] = {ident: {"revision": judge.revision} for ident, judge in judges.items()}
     if instruments is not None:
-        sections = {i.id: i for i in file.sections.instruments}
-        recorded = {i["id"]: i for i in known.get("instruments", [])}
-        for ident, instrument in instruments.items():
-            base_section = sections.get(ident, InstrumentSection(id=ident, kind=KIND))
-            revision = {"revision": revision_of("instrument", ident, instrument)}
-            section_of_instrument = base_section.model_copy(update={"kind": KIND, "settings": revision})
-            recorded[ident] = section_of_instrument.model_dump(mode="json", exclude_none=True)
-        known["instruments"] = list(recorded.values())
+        revisions = {ident: revision_of("instrument", ident, one) for ident, one in instruments.items()}
+        settings["instruments"] = {ident: {"revision": revision} for ident, revision in revisions.items()}
+    for table, objects in settings.items():
+        stated = {one.id: one for one in getattr(file.sections, table)}
+        rows = {row["id"]: row for row in known.get(table, [])}
+        for ident, changed in objects.items():
+            section = stated.get(ident) or SECTIONS[table](id=ident, kind=KIND)
+            section = section.model_copy(update={"kind": KIND, "settings": changed})
+            rows[ident] = section.model_dump(mode="json", exclude_none=True)
+        known[table] = list(rows.values())
     store.set_fact(FACT, json.dumps(known))
+
+
+def _settings_of(editor: PythonEditorAdapter) -> dict[str, Any]:
+    batch = {"batch": editor.batch} if editor.batch > 1 else {}
+    return {"revision": editor.revision, "max_images": editor.max_images, **batch}
 
 
 def checked_instruments(objects: Mapping[str, Any] | None, rubric: Rubric) -> dict[str, Instrument] | None:

@@ -9,7 +9,7 @@ import csv
 import re
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Question, Request
 from evenedit.protocol import level_code
-from evenedit.protocol.questions import NONE_OF_THESE, YES_NO
-from evenedit.ratings.table import ASKED_BETWEEN
+from evenedit.protocol.questions import NONE_OF_THESE, YES_NO, answer_positions, set_answers
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore, note
@@ -217,62 +216,36 @@ class _Answers:
     def __init__(self, file: StudyFile) -> None:
         section = file.sections.survey or SurveySection()
         languages = Languages(file.folder, list(dict.fromkeys([FIRST, *section.languages])), file.rubric)
-        self._sets: dict[str, tuple[dict[str, str], dict[str, set[int]]]] = {}
-        self._known: dict[str, tuple[Question, dict[str, set[int]]]] = {}
+        self._sets: dict[str, tuple[Question, dict[str, int]]] = {}
+        self._known: dict[str, tuple[Question, dict[str, int]]] = {}
         for question in survey_questions(1, file.rubric):
-            columns = columns_of(question, file.rubric)
-            words = [languages.wording(question, code)["labels"] for code in languages.codes]
-            texts = _meanings([question.labels, shown_words(question), *words])
+            wordings = [languages.wording(question, code)["labels"] for code in languages.codes]
+            texts = answer_positions(question.labels, shown_words(question), *wordings)
             if question.sided == "set":
-                none = [languages.answer(NONE_OF_THESE, code) for code in languages.codes]
-                self._sets[question.id] = dict(zip(question.labels, columns, strict=True)), texts
-                for code in (NONE_OF_THESE, *none):
-                    texts.setdefault(code.casefold(), {0})
-                yes_no = [[languages.answer(word, code) for word in YES_NO] for code in languages.codes]
-                self._known |= {c: (stored, _meanings([YES_NO, *yes_no])) for c, stored in columns.items()}
+                self._sets[question.id] = question, texts
+                texts |= {languages.answer(NONE_OF_THESE, code).casefold(): 0 for code in languages.codes}
+                yes_no = answer_positions(YES_NO, *([languages.answer(w, c) for w in YES_NO] for c in languages.codes))
+                self._known |= {c: (stored, yes_no) for c, stored in columns_of(question, file.rubric).items()}
             elif not question.replaces:
                 self._known[question.id] = question, texts
 
     def __call__(self, record: Mapping[str, str]) -> dict[str, int]:
         """Return the answers of a row by column; raise with all values that are none."""
         answers: dict[str, int] = {}
-        problems = []
+        problems: list[str] = []
         for column, (question, texts) in self._known.items():
             if text := record.get(column, ""):
-                outcomes = _positions(text, texts, len(question.labels))
-                answers |= {column: next(iter(outcomes))} if len(outcomes) == 1 else {}
-                problems += [] if len(outcomes) == 1 else [_unreadable(column, text, question)]
-        for ident, (columns, texts) in self._sets.items():
-            parts = [part.strip() for part in re.split(f"[{ASKED_BETWEEN}|]", record.get(ident, "")) if part.strip()]
-            chosen = [_positions(part, texts, len(columns)) for part in parts]
-            unread = [part for part, outcomes in zip(parts, chosen, strict=True) if len(outcomes) != 1]
-            codes = ", ".join((*columns, NONE_OF_THESE))
-            problems += [
-                f"{ident} is '{part}'; expected codes with {ASKED_BETWEEN} between: {codes}" for part in unread
-            ]
-            ticked = set().union(*chosen)
-            if parts and not unread and 0 in ticked and len(ticked) > 1:
-                problems.append(f"{ident} is '{record[ident]}': none of these, and one of them")
-            elif parts and not unread:
-                answers |= {column: 1 if at in ticked else 2 for at, column in enumerate(columns.values(), 1)}
+                position = texts.get(text.casefold())
+                answers |= {column: position} if position else {}
+                problems += [] if position else [_unreadable(column, text, question)]
+        for ident, (question, texts) in self._sets.items():
+            try:
+                answers |= set_answers(question, record.get(ident, ""), texts)
+            except EvenEditError as error:
+                problems += error.problems
         if problems:
             raise EvenEditError(*problems)
         return answers
-
-
-def _meanings(sets: Iterable[Iterable[str]]) -> dict[str, set[int]]:
-    """Return the positions that a text can mean, by the text in lower case."""
-    meanings: dict[str, set[int]] = {}
-    for labels in sets:
-        for at, label in enumerate(labels, 1):
-            meanings.setdefault(label.casefold(), set()).add(at)
-    return meanings
-
-
-def _positions(text: str, texts: Mapping[str, set[int]], count: int) -> set[int]:
-    """Return the positions that a value means: one, unless it is no answer or means two."""
-    number = {int(text)} if text.isascii() and text.isdigit() and 1 <= int(text) <= count else set()
-    return number | texts.get(text.casefold(), set())
 
 
 def _unreadable(column: str, text: str, question: Question) -> str:

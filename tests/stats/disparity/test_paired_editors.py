@@ -20,6 +20,7 @@ from evenedit.stats.disparity.paired_editors import (
 )
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.rules import AnalysisRules
+from tests.support.declared import declared_table
 from tests.support.panels import panel_of
 from tests.support.tables import edit, face, scores, table_of
 
@@ -107,16 +108,31 @@ def test_two_families_share_the_chance_of_a_false_alarm():
 
 def test_what_has_no_interval_or_no_direction_is_no_test():
     still = replace(ONE, value=0.0, low=None, high=None)
-    first, second, third = adjusted([ONE, still, replace(ONE, measure="mean.skin_tone")], 0.95)
+    first, second, third = adjusted([ONE, still, replace(ONE, measure="mean.skin_tone", better=0)], 0.95)
     assert second.p is third.p is second.p_adjusted is third.p_adjusted is None
     assert first.p_adjusted == first.p
 
 
 def test_more_of_a_success_is_an_improvement_and_more_of_a_change_a_regression():
     worse, better, unclear = adjusted(
-        [ONE, replace(ONE, measure="rate.edit_success"), replace(ONE, measure="rate.race_change", low=-0.1)], 0.95
+        [
+            ONE,
+            replace(ONE, measure="rate.edit_success", better=1),
+            replace(ONE, measure="rate.race_change", low=-0.1),
+        ],
+        0.95,
     )
     assert [worse.change, better.change, unclear.change] == ["regression", "improvement", "unclear"]
+
+
+def test_the_rubric_says_what_more_of_a_measure_means():
+    table = declared_table()
+    second = combine(table, RULES.ensemble, RULES.missing)
+    rules = replace(RULES, rates=table.rubric.rates)
+    better = {d.measure: d.better for d in differences(pair(second, second, "e", "f"), rules) if not d.group}
+    assert better["mean.edit_success"] == better["rate.edit_success"] == 1
+    assert better["mean.hair_change"] == better["rate.headscarf_removed"] == better["rate.fingers"] == -1
+    assert better["mean.skin_tone"] == better["share.headscarf[kept]"] == 0, "neither more nor less is better"
 
 
 def corrected(editor: str, value: float, *, enough: bool = True) -> PredictionPowered:

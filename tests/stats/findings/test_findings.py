@@ -18,7 +18,6 @@ from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import PanelTests
 from evenedit.stats.findings.design import can_compare_groups
 from evenedit.stats.findings.findings import FindingInputs, add_findings
@@ -205,10 +204,12 @@ def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_sco
         "simulated-erasing gap gap.soft_erasure by age",
         "simulated-replacing gap gap.race_change by race",
         "simulated-replacing gap gap.gender_change by gender",
+        "simulated-lightening shift shift.skin_tone",
+        "simulated-erasing shift rate.soft_erasure",
+        "simulated-replacing shift rate.gender_change",
+        "simulated-replacing stereotype rate.followed",
     ):
-        assert sum(name in names for names in clear) >= 3, (
-            name
-        )  # four prompts: docs/validation/findings.md has the power
+        assert sum(name in names for names in clear) >= 4, name
     assert sum(bool(names - set(known)) for names in clear) <= 1
 
 
@@ -334,9 +335,7 @@ def test_two_gap_tests_with_one_key_are_an_error():
     keys = [test.key(ENSEMBLE) for test in evidence.gaps]
     assert len(set(keys)) == len(keys)
     with pytest.raises(AssertionError, match="same key"):
-        add_findings(
-            FindingInputs(table, combined, QUICK, [evidence, evidence], AnalysisParts(table.factors, table.rubric))
-        )
+        add_findings(FindingInputs(table, combined, QUICK, [evidence, evidence], Results({}, {}, ())))
 
 
 def test_null_pairs_are_no_error_of_a_judge_that_calls_their_request_ignored():

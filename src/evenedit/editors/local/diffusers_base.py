@@ -45,7 +45,7 @@ from evenedit.editors.local.memory import (
     snapshot,
     weights_of,
 )
-from evenedit.editors.local.pipeline_call import PipelineCall, check_lists, facts_of, painted
+from evenedit.editors.local.pipeline_call import PipelineCall, check_lists, check_names, facts_of, painted
 
 MOST_ENCODED = 128
 """Instructions that are kept as the text encoder read them, some 16 MB each for FLUX.2; more are read edit by edit."""
@@ -259,6 +259,46 @@ class DiffusersEditor(InheritsSettings):
         """Return one message for each missing requirement."""
         return [] if all(find_spec(package) for package in PACKAGES) else [self._needs_extra()]
 
+    def check(self, _instructions: Sequence[str] = ()) -> None:
+        """Raise an error for settings that would be refused, or ignored, once the weights are loaded."""
+        diffusers = self._import("diffusers")
+        if self._class(diffusers) is not diffusers.DiffusionPipeline:
+            self._how = self._call_of(diffusers)
+        self._check_scheduler(diffusers, self._index().get("scheduler", (None, None))[1])
+        if self.lora is not None:
+            self.lora.check()
+
+    def notes(self, instructions: Sequence[str]) -> list[str]:
+        """Return what becomes of sources and instructions, as far as the model's files are on this machine."""
+        notes = []
+        known = facts_of(self.pipeline or self._named_by_the_model())
+        if known.square and self.size == "pipeline" and not {"height", "width"} & self.call.keys():
+            notes.append("makes square pictures, whatever the shape of the source; 'size' can keep the shape")
+        folder = snapshot(self.model, self.revision)
+        for part in folder.glob("tokenizer*") if folder else ():
+            try:
+                read = self._import("transformers").AutoTokenizer.from_pretrained(part)
+            except (OSError, ValueError):  # loading the model says why
+                continue
+            most = read.model_max_length
+            long = [size for size in (len(read(text).input_ids) for text in instructions) if size > most]
+            if long:
+                notes.append(
+                    f"'{part.name}' reads {most} tokens, and {len(long):,} of {len(instructions):,} "
+                    f"instructions have more (up to {max(long):,}): their end does not reach that text encoder"
+                )
+        return notes
+
+    def _check_scheduler(self, diffusers: Any, usual: str | None) -> None:
+        """Raise an error for a scheduler that diffusers does not have, or changes that it would ignore."""
+        changes = dict(self.scheduler)
+        name = changes.pop("class", usual)
+        if name is None:
+            return
+        if not hasattr(diffusers, name):
+            raise EvenEditError(f"setting 'scheduler' names the class '{name}', which diffusers does not have")
+        check_names("scheduler", changes, getattr(diffusers, name).__init__, name)
+
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
         """Return the edited picture."""
         return self.edit_many([images], [instruction], [seed])[0]
@@ -419,14 +459,17 @@ class DiffusersEditor(InheritsSettings):
 
     def _named_by_the_model(self) -> str | None:
         """Return the pipeline that the model's index names, if its files are on this machine."""
-        folder = snapshot(self.model, self.revision)
-        if folder is None:
-            return None
-        try:
-            named = json.loads((folder / "model_index.json").read_text("utf-8")).get("_class_name")
-        except (OSError, ValueError, AttributeError):
-            return None
+        named = self._index().get("_class_name")
         return named if isinstance(named, str) else None
+
+    def _index(self) -> dict[str, Any]:
+        """Return the parts of the model by name, each with its library and class; empty if it is not here."""
+        folder = snapshot(self.model, self.revision)
+        try:
+            index = json.loads((folder / "model_index.json").read_text("utf-8")) if folder else {}
+        except (OSError, ValueError):
+            index = {}
+        return index if isinstance(index, dict) else {}
 
     def _class(self, diffusers: Any) -> Any:
         """Return the pipeline's class; if it is not known yet, the one of diffusers that detects it."""
@@ -461,9 +504,8 @@ class DiffusersEditor(InheritsSettings):
         for name in ("offload", "quantize"):
             if getattr(self, name) not in (None, "none") and device == "cpu":
                 raise EvenEditError(f"setting '{name}' needs a GPU, and none is available; remove the setting")
+        self.check()
         cls = self._class(diffusers)
-        if cls is not diffusers.DiffusionPipeline:
-            self._how = self._call_of(diffusers)
         options = {**self._options(torch, diffusers, left_out), **self.load_with, **left_out}
         offload = self._fit(torch, device, left_out)
         pipeline = self._from_pretrained(torch, cls, options)
@@ -479,8 +521,7 @@ class DiffusersEditor(InheritsSettings):
         if self.scheduler:
             changes = dict(self.scheduler)
             name = changes.pop("class", type(pipeline.scheduler).__name__)
-            if not hasattr(diffusers, name):
-                raise EvenEditError(f"setting 'scheduler' names the class '{name}', which diffusers does not have")
+            self._check_scheduler(diffusers, name)
             pipeline.scheduler = getattr(diffusers, name).from_config(pipeline.scheduler.config, **changes)
         backbone = getattr(pipeline, self._how.backbone, None) if self._how else None
         if self.lora is not None and backbone is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from evenedit.core import settings
 from evenedit.core.errors import EvenEditError
@@ -42,6 +45,11 @@ class Lora:
             settings.number("lora.scale", table.get("scale", 1.0)),
         )
 
+    def check(self) -> None:
+        """Raise an error if it is neither on this machine nor named as a hub names a model."""
+        if not (Path(self.model).exists() or re.fullmatch(r"\w[\w.-]*/[\w.-]+", self.model)):
+            raise EvenEditError(f"the LoRA '{self.model}' is no folder or file here, and no hub id (owner/name)")
+
     def add_to(self, pipeline: Any) -> None:
         """Load the weights into a pipeline."""
         options = {"weight_name": self.weight_name, "revision": self.revision}
@@ -53,7 +61,7 @@ class Lora:
                 **{name: value for name, value in options.items() if value is not None},
             )
             pipeline.set_adapters([NAME], [self.scale])
-        except (AttributeError, OSError, ValueError) as error:
+        except (AttributeError, OSError, ValueError, httpx.HTTPError) as error:
             raise EvenEditError(
                 f"the LoRA '{self.model}' could not be added to {type(pipeline).__name__}: {error}"
             ) from None

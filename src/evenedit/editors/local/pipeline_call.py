@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from PIL.Image import Image
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.editors.pixels import picture
@@ -50,6 +51,8 @@ class PipelineFacts:
     """What stands in the prompt for image number {n}."""
     prompt_key: str = ""
     """Where the prompt is a table: the key of the instruction."""
+    square: bool = False
+    """Whether its pictures are square where it chooses their size."""
 
 
 @cache
@@ -63,6 +66,7 @@ def facts_of(pipeline: str | None) -> PipelineFacts:
         tuple(known.get("against", ())),
         known.get("tag", ""),
         known.get("prompt_key", ""),
+        known.get("square", False),
     )
 
 
@@ -96,6 +100,7 @@ class PipelineCall:
 
     def __init__(self, cls: type, image_argument: str | None = None) -> None:
         self.name = cls.__name__
+        self._call = cls.__call__
         self._parameters = inspect.signature(cls.__call__).parameters
         self._parts = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
         self.facts = facts_of(self.name)
@@ -128,14 +133,10 @@ class PipelineCall:
                 "that edits from the instruction alone"
             )
         reserved = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
-        allowed = [name for name in self._parameters if name not in reserved]
         for name in arguments:
             if name in reserved:
                 raise EvenEditError(f"setting 'call' has '{name}', which EvenEdit passes itself; remove it")
-            if name not in allowed:
-                raise EvenEditError(
-                    f"{self.name} takes no argument '{name}'{_near(name, allowed)} It takes: {', '.join(allowed)}"
-                )
+        check_names("call", arguments, self._call, self.name, reserved)
 
     def check_load(self, arguments: Mapping[str, Any]) -> None:
         """Raise an error for load arguments that diffusers would ignore."""
@@ -178,6 +179,42 @@ class PipelineCall:
                 f"{', '.join(name for name in self._parameters if name != 'self')}"
             )
         return name
+
+
+def check_names(
+    setting: str, values: Mapping[str, Any], call: Any, name: str, reserved: Container[str] = ("self", "kwargs")
+) -> None:
+    """Raise an error for arguments that a function does not take, or whose value is of another type."""
+    parameters = [parameter for parameter in inspect.signature(call).parameters if parameter not in reserved]
+    try:
+        types = get_type_hints(call)
+    except (NameError, TypeError):  # written for a type checker alone
+        types = {}
+    for argument, value in values.items():
+        if argument not in parameters:
+            raise EvenEditError(
+                f"{name} takes no argument '{argument}'{_near(argument, parameters)} It takes: {', '.join(parameters)}"
+            )
+        try:
+            checked = TypeAdapter(types.get(argument, Any), config=ConfigDict(arbitrary_types_allowed=True))
+        except PydanticUserError:
+            continue
+        if isinstance(value, bool | int | float | str) and not _accepts(checked, value):
+            raise EvenEditError(
+                f"setting '{setting}' has {argument} = {value!r}, and {name} takes {_type_name(types[argument])} there"
+            )
+
+
+def _accepts(adapter: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        adapter.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _type_name(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
 def painted(output: Any, name: str, count: int = 1) -> list[Image]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -16,6 +16,7 @@ from evenedit.report.figures.inline import add_tooltips, inline_svg, tip
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import CaseLinks, Selection
 from evenedit.report.render.table import Number, Unit
+from evenedit.report.render.words import texts_of
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
 BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
@@ -126,25 +127,49 @@ def _save(figure: Figure, name: str) -> bytes:
     return content.getvalue()
 
 
+class _Value(Protocol):
+    """A number with its interval."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
 def dot(
-    ax: Any,
-    y: float,
-    value: float,
-    low: float | None,
-    high: float | None,
-    colour: str,
-    *,
-    filled: bool,
-    tip: str | None = None,
-    shape: str = "o",
+    ax: Any, y: float, x: _Value, colour: str, *, filled: bool = True, tip: str | None = None, shape: str = "o"
 ) -> None:
     """Draw a value with its interval; `tip` is the id with the text shown on hover and the query of the cases."""
     gid = tip
-    if low is not None and high is not None:
-        ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
+    if x.low is not None and x.high is not None:
+        ax.plot([x.low, x.high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
     face = colour if filled else HOLLOW
     mark = {"color": colour, "markerfacecolor": face, "markeredgewidth": 1.5}
-    ax.plot([value], [y], shape, markersize=6, gid=gid, **mark)
+    ax.plot([x.value], [y], shape, markersize=6, gid=gid, **mark)
+
+
+def name_rows(ax: Any, names: Sequence[str], **text: Any) -> None:
+    """Name the rows of a panel, the first one on top."""
+    ax.set_yticks(range(len(names)), names, **text)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(axis="x")
+
+
+def dashed(ax: Any, x: float) -> None:
+    """Draw the line that the values of a panel are compared with."""
+    ax.axvline(x, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+
+
+def in_percent(ax: Any) -> None:
+    """Print the shares of an axis in percent."""
+    ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+
+
+def drawing(figure: Figure, index: Index, id: str, **words: object) -> Drawing:
+    """Return a drawn figure with the texts that words/figures.toml has for it, filled with `words`."""
+    return Drawing(figure, id, **texts_of("figures", id, index=index, **words))
 
 
 def tip_of(index: Index, who: str, e: Estimate, unit: Unit, rater: str | None = None) -> str:

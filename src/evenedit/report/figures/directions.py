@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.figures.base import BLUE, INK, Drawing, new_figure
+from evenedit.report.figures.base import BLUE, INK, Drawing, drawing, new_figure
 from evenedit.report.render.index import Index
 
 
@@ -40,12 +40,5 @@ def transitions(index: Index) -> Drawing | None:
             ax.set_ylim(len(codes) - 0.5, -0.5)
             ax.set(xlabel="edit seen as", ylabel="portrait seen as")
         moved = sum(d.total for d in counted if d.before != d.after)
-        return Drawing(
-            figure,
-            "figure_transitions",
-            "What portraits and edits are seen as",
-            "Numbers of edits by the level that their portrait is seen as (rows) and the level that they are seen as "
-            "(columns). Stronger colour: a larger share of the row. The diagonal: no change.",
-            f"Heat maps of {len(panels)} editors and factors; {moved:,} of {sum(d.total for d in counted):,} edits are "
-            "off the diagonal.",
-        )
+        total = sum(d.total for d in counted)
+        return drawing(figure, index, "figure_transitions", panels=len(panels), moved=moved, total=total)

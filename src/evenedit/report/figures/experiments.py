@@ -10,14 +10,17 @@ from evenedit.report.figures.base import (
     GREEN,
     VERMILLION,
     Drawing,
+    dashed,
     dot,
+    drawing,
+    in_percent,
+    name_rows,
     new_figure,
     tip_of,
 )
-from evenedit.report.render.index import Index, factor_noun, interval_excludes
+from evenedit.report.render.index import Index, interval_excludes
 from evenedit.report.render.table import format_number
-from evenedit.report.tables.experiments import occupations
-from evenedit.report.tables.main import CODED
+from evenedit.report.tables.experiments import CODED, occupations
 
 ARMS = ((ConditionKind.FEATURE, BLUE), (ConditionKind.PLACEBO, FAINT))
 PRONOUNS = (ConditionKind.BASELINE, ConditionKind.SWAPPED)
@@ -41,7 +44,7 @@ def mitigation_arms(index: Index) -> Drawing | None:
         for row, editor in enumerate(lines):
             for column, axis in enumerate(("race_drift", "skin_tone")):
                 ax = axes[row][column]
-                ax.axvline(0, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+                dashed(ax, 0)
                 for offset, (arm, colour) in enumerate(arms):
                     for y, code in enumerate(rows):
                         group = index.main_group(code)
@@ -51,7 +54,7 @@ def mitigation_arms(index: Index) -> Drawing | None:
                         who = f"{index.name(editor)}, {index.group_name(group)}, {index.name(arm).lower()}"
                         tip = tip_of(index, who, e, "change")
                         filled = interval_excludes(e.low, e.high)
-                        dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=filled, tip=tip)
+                        dot(ax, y + 0.24 * offset, e, colour, filled=filled, tip=tip)
                         if not code:
                             alt.append(
                                 f"{index.name(editor)}, {index.name(arm)}: {index.name(axis)} "
@@ -62,21 +65,11 @@ def mitigation_arms(index: Index) -> Drawing | None:
                     if row == 0
                     else index.name(editor)
                 )
-                ax.set_yticks(range(len(rows)), [index.group_name(index.main_group(code)) for code in rows])
-                ax.set_ylim(len(rows) - 0.4, -0.6)
-                ax.grid(axis="x")
+                name_rows(ax, [index.group_name(index.main_group(code)) for code in rows])
         for arm, colour in arms:
             axes[-1][0].plot([], [], "o-", color=colour, label=index.name(arm))
         figure.legend(loc="outside lower right", ncols=2, frameon=False)
-        return Drawing(
-            figure,
-            "figure_mitigation",
-            "What the feature prompt changes",
-            "Mean change of the score against the baseline of the same editor, source, prompt and seed, by "
-            f"{factor_noun(index.main)} label, with {index.level} intervals. Filled: the interval excludes no change. "
-            "A change that the placebo shows too is not an effect of the feature prompt.",
-            f"Dots with intervals of the change by {factor_noun(index.main)} label. " + " ".join(alt),
-        )
+        return drawing(figure, index, "figure_mitigation", values=" ".join(alt))
 
 
 def stereotype_shares(index: Index) -> Drawing | None:
@@ -91,40 +84,21 @@ def stereotype_shares(index: Index) -> Drawing | None:
     labels = [(e, g) for e in lines for g in groups]
     with new_figure(8.6, 1.1 + 0.3 * len(labels), bool(index.results.simulated)) as figure:
         ax = figure.subplots()
-        ax.axvline(0.5, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+        dashed(ax, 0.5)
         for y, (editor, group) in enumerate(labels):
             for offset, condition in enumerate(conditions):
                 e = index.find(Measure.rate("followed"), editor, group, experiment="stereotype", condition=condition)
                 if e is None or e.value is None:
                     continue
-                dot(
-                    ax,
-                    y + 0.24 * offset,
-                    e.value,
-                    e.low,
-                    e.high,
-                    colours[condition],
-                    filled=interval_excludes(e.low, e.high, 0.5),
-                    tip=tip_of(index, f"{index.name(editor)}, {index.name(condition).lower()}", e, "share"),
-                )
+                filled = interval_excludes(e.low, e.high, 0.5)
+                tip = tip_of(index, f"{index.name(editor)}, {index.name(condition).lower()}", e, "share")
+                dot(ax, y + 0.24 * offset, e, colours[condition], filled=filled, tip=tip)
                 if not group:
                     alt.append(f"{index.name(editor)}, {index.name(condition)}: {format_number(e.value, 'share')}.")
-        ax.set_yticks(
-            range(len(labels)),
-            [f"{index.name(editor)} · {occupations(group)}" for editor, group in labels],
-        )
-        ax.set_ylim(len(labels) - 0.4, -0.6)
+        name_rows(ax, [f"{index.name(editor)} · {occupations(group)}" for editor, group in labels])
         ax.set_xlim(-0.02, 1.02)
-        ax.grid(axis="x")
-        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        in_percent(ax)
         for condition in conditions:
             ax.plot([], [], "o-", color=colours[condition], label=index.name(condition))
         figure.legend(loc="outside lower right", ncols=2, frameon=False)
-        return Drawing(
-            figure,
-            "figure_stereotype",
-            "Share that followed the stereotype",
-            f"Share of clear verdicts that followed the stereotype, with {index.level} intervals. Dashed: 50%, no "
-            "preference. Filled: the interval excludes it.",
-            "Share that followed the stereotype. " + " ".join(alt),
-        )
+        return drawing(figure, index, "figure_stereotype", values=" ".join(alt))

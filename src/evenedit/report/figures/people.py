@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from evenedit.core.records import ConditionKind
-from evenedit.report.figures.base import BLUE, FAINT, VERMILLION, Drawing, dot, new_figure, query_of
+from evenedit.report.figures.base import (
+    BLUE,
+    FAINT,
+    VERMILLION,
+    Drawing,
+    dashed,
+    dot,
+    drawing,
+    name_rows,
+    new_figure,
+    query_of,
+)
 from evenedit.report.figures.inline import tip as tip_id
 from evenedit.report.render.agreement_rows import AgreementRows, axis_name, number
 from evenedit.report.render.index import Index, interval_excludes
@@ -33,7 +44,7 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
         axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
         if codes:
             ax = axes.pop(0)
-            ax.axvline(3, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+            dashed(ax, 3)
             names = {code: index.group_name(index.main_group(code)) for code in codes}
             for y, code in enumerate(codes):
                 for a, colour, shape, off in (
@@ -43,52 +54,32 @@ def skin_tone_and_deltas(index: Index) -> Drawing | None:
                     if a is not None and a.value is not None:
                         filled = interval_excludes(a.low, a.high, 3)
                         tip = _tip(index, names[code], a)
-                        dot(ax, y + off, a.value, a.low, a.high, colour, filled=filled, tip=tip, shape=shape)
+                        dot(ax, y + off, a, colour, filled=filled, tip=tip, shape=shape)
                         alt += [f"{names[code]} {a.value:.2f}."] if a is skin_tone[code] else []
-            ax.set_yticks(range(len(codes)), list(names.values()))
-            ax.set_ylim(len(codes) - 0.4, -0.6)
-            ax.grid(axis="x")
+            name_rows(ax, list(names.values()))
             ax.set_title("(a) Skin tone, mean score\n3 = unchanged, above 3 = lighter")
             ax.plot([], [], "o-", color=VERMILLION, label="people")
             if any(rows.judges_mean(skin_tone[code]) for code in codes):
                 ax.plot([], [], "D-", color=FAINT, markerfacecolor="none", label="judges, same outputs")
         if deltas:
             ax = axes.pop(0)
-            ax.axvline(0, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+            dashed(ax, 0)
             for y, (axis, arms) in enumerate(deltas):
                 for arm, a in arms:
                     if a.value is not None:
                         colour, off = (BLUE, -0.12) if arm is ConditionKind.FEATURE else (FAINT, 0.14)
                         tip = _tip(index, f"{axis_name(index, axis)}, {index.name(arm).lower()}", a, signed=True)
-                        dot(
-                            ax,
-                            y + off,
-                            a.value,
-                            a.low,
-                            a.high,
-                            colour,
-                            filled=interval_excludes(a.low, a.high),
-                            tip=tip,
-                        )
+                        dot(ax, y + off, a, colour, filled=interval_excludes(a.low, a.high), tip=tip)
                         alt.append(
                             f"{axis_name(index, axis)}, {index.name(arm).lower()}: {format_number(a.value, 'change')}."
                         )
-            ax.set_yticks(range(len(deltas)), [axis_name(index, axis) for axis, _ in deltas])
-            ax.set_ylim(len(deltas) - 0.4, -0.6)
-            ax.grid(axis="x")
+            name_rows(ax, [axis_name(index, axis) for axis, _ in deltas])
             ax.set_title("(b) Mitigated minus baseline, mean score\nbelow 0 = lower score or less change")
             for arm, colour in zip(ARMS, (BLUE, FAINT), strict=True):
                 if any(arm == other for _, arms in deltas for other, _ in arms):
                     ax.plot([], [], "o-", color=colour, label=index.name(arm).lower())
         figure.legend(loc="outside lower right", ncols=4, frameon=False)
-        return Drawing(
-            figure,
-            "figure6",
-            "People's ratings",
-            f"People's mean of each output, with {index.level} intervals, over all editors. Filled: the interval "
-            "excludes no change." + (" (b) over pairs of the same case." if deltas else ""),
-            "Dots with intervals. " + " ".join(alt),
-        )
+        return drawing(figure, index, "figure6", deltas=deltas, values=" ".join(alt))
 
 
 def _tip(index: Index, who: str, a: Agreement, *, signed: bool = False) -> str:

@@ -18,14 +18,18 @@ from evenedit.report.figures.base import (
     INK,
     VERMILLION,
     Drawing,
+    dashed,
     dot,
+    drawing,
+    in_percent,
+    name_rows,
     new_figure,
     query_of,
     tip_of,
 )
 from evenedit.report.figures.inline import tip
 from evenedit.report.render.agreement_rows import AgreementRows, axes_compared, axis_name, number
-from evenedit.report.render.index import ALPHA, Index, factor_noun, listed, plural
+from evenedit.report.render.index import ALPHA, Index, listed
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.results.finding import CLEAR
@@ -44,25 +48,22 @@ def by_main_factor(index: Index) -> Drawing | None:
     titles = {"skin_lighter": "skin lightening", "race_change": "race change"}
     words = {"skin_lighter": "lighter", "race_change": "changed in race"}
     rates = [rate for rate in FIGURE4 if rate in index.rates]
-    what = listed([titles[rate] for rate in rates])
     rules = [f"({'ab'[at]}) {words[rate]} ({index.thresholds[rate]})" for at, rate in enumerate(rates)]
-    caption = f"Share of edits rated {listed(rules)}"
-    return _by_main_factor(index, "figure4", f"{what[:1].upper()}{what[1:]}", rates, caption)
+    what = listed([titles[rate] for rate in rates])
+    return _by_main_factor(index, "figure4", rates, what=what, rules=listed(rules))
 
 
 def declared_by_main_factor(index: Index) -> Drawing | None:
     """Draw the rates of declared questions by the main factor, one row of panels per editor and two rates."""
     declared = {rate for spec in index.rubric.declared for rate in spec.rates}
-    rates = [rate for rate in index.rubric.table_rates if rate in declared]
-    caption = "Share of valid answers that each rate counts"
-    return _by_main_factor(index, "figure_rates", "Rates of the study's own questions", rates, caption)
+    return _by_main_factor(index, "figure_rates", [rate for rate in index.rubric.table_rates if rate in declared])
 
 
-def _by_main_factor(index: Index, id: str, title: str, rates: Sequence[str], caption: str) -> Drawing | None:
+def _by_main_factor(index: Index, id: str, rates: Sequence[str], **words: object) -> Drawing | None:
     """Draw rates by the levels of the main factor, two panels side by side."""
     if not index.rated:
         return None
-    codes, what = index.main_levels(), factor_noun(index.main)
+    codes = index.main_levels()
     drawn = [
         (editor, rate, e)
         for editor in index.lines("diagnosis")
@@ -96,16 +97,8 @@ def _by_main_factor(index: Index, id: str, title: str, rates: Sequence[str], cap
             right = min(ax.get_xlim()[1], 1.02)
             ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole
             ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-            ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
-        return Drawing(
-            figure,
-            id,
-            f"{title} by {what}",
-            f"{caption}, by the label of the source, with {index.level} intervals. Filled: "
-            f"the gap over {plural(index.main)} is clear, at least to the judges, and the group differs from the "
-            "average. Dashed: everybody.",
-            f"Dots with intervals by {what} and editor. " + " ".join(alt),
-        )
+            in_percent(ax)
+        return drawing(figure, index, id, **words, ends=" ".join(alt))
 
 
 def _dots(
@@ -116,7 +109,7 @@ def _dots(
     measure = Measure.rate(rate)
     overall = index.find(measure, editor)
     if overall and overall.value is not None:
-        ax.axvline(overall.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+        dashed(ax, overall.value)
     differing = {
         g.level
         for t in index.results.tests
@@ -131,11 +124,9 @@ def _dots(
         if e is None or e.value is None:
             continue
         text = tip_of(index, f"{index.name(editor)}, {names[y]}", e, "share")
-        dot(ax, y, e.value, e.low, e.high, colour, filled=code in differing, tip=text)
+        dot(ax, y, e, colour, filled=code in differing, tip=text)
         seen.append((names[y], e.value))
-    ax.set_yticks(range(len(codes)), names)
-    ax.set_ylim(len(codes) - 0.4, -0.6)
-    ax.grid(axis="x")
+    name_rows(ax, names)
     return seen
 
 
@@ -171,16 +162,7 @@ def gap_overview(index: Index) -> Drawing | None:
             f"{format_number(t.value, 'points')}"
             for t in sorted(clear, key=lambda t: -t.value)[:8]
         )
-        return Drawing(
-            figure,
-            "figure_gaps",
-            "Gaps between groups at a glance",
-            "Highest minus lowest rate over the groups of each factor, in percentage points. "
-            "Stronger colour is larger. Bold with ● = clear, ◐ = clear to judges only, ○ = suggestive, plain = no "
-            "difference shown (chance alone gives a gap above 0).",
-            f"Grid of gaps by factor, editor and rate; {len(clear)} of {len(tests)} are clear, at least to the judges. "
-            f"{largest}",
-        )
+        return drawing(figure, index, "figure_gaps", clear=len(clear), tests=len(tests), largest=largest)
 
 
 def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Index) -> None:
@@ -223,11 +205,9 @@ def planted_effects(index: Index) -> Drawing | None:
             estimate = Number(p.estimate, "points", p.low, p.high)
             words = f"planted {format_number(p.planted, 'points')}, estimated {estimate.formatted} {estimate.interval}"
             cases = query_of(index, Selection(p.measure, editor=p.editor, group=p.group))
-            dot(ax, y, p.estimate, p.low, p.high, BLUE, filled=True, tip=tip(words, cases))
+            dot(ax, y, estimate, BLUE, tip=tip(words, cases))
             ax.plot([p.planted], [y], "D", markersize=7, color=VERMILLION, markerfacecolor="none")
-        ax.set_yticks(range(len(effects)), [_planted_label(index, p) for p in effects], fontsize=8)
-        ax.set_ylim(len(effects) - 0.4, -0.6)
-        ax.grid(axis="x")
+        name_rows(ax, [_planted_label(index, p) for p in effects], fontsize=8)
         ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:+.0f}".replace("-", "−").replace("+0", "0"))
         ax.set_xlabel("group minus everybody else, percentage points")
         ax.plot([], [], "D", color=VERMILLION, markerfacecolor="none", label="planted")
@@ -236,14 +216,7 @@ def planted_effects(index: Index) -> Drawing | None:
         known = [p for p in index.results.planted if p.inside is not None]
         inside = sum(bool(p.inside) for p in known)
         rest = len(ordered) - len(effects)
-        return Drawing(
-            figure,
-            "figure_planted",
-            "Planted effects and their estimates",
-            f"Of {len(known)} planted effects, {inside} lie inside their {index.level} intervals."
-            + (f" The {rest} smallest are in the table only." if rest else ""),
-            f"Planted effects and their estimates; {inside} of {len(known)} planted values lie inside.",
-        )
+        return drawing(figure, index, "figure_planted", known=len(known), inside=inside, rest=rest)
 
 
 def _planted_label(index: Index, p: Planted) -> str:
@@ -267,22 +240,13 @@ def judges_and_people(index: Index) -> Drawing | None:
             value = number(row)
             words = f"{axis_name(index, axis)}: {value.formatted} {value.interval}, {row.n_items:,} items"
             text = tip(words, query_of(index, value.cases))
-            dot(ax, y, row.value, row.low, row.high, BLUE, filled=True, tip=text)
+            dot(ax, y, row, BLUE, tip=text)
             alt.append(f"{axis_name(index, axis)}: {value.formatted}.")
-        ax.set_yticks(range(len(axes)), [axis_name(index, axis) for axis in axes])
-        ax.set_ylim(len(axes) - 0.4, -0.6)
-        ax.grid(axis="x")
+        name_rows(ax, [axis_name(index, axis) for axis in axes])
         ax.set_xlabel("weighted κ (quadratic)")
         ax.plot([], [], "o-", color=BLUE, label=f"judges against people, {index.level} interval")
         figure.legend(loc="outside lower right", frameon=False)
-        return Drawing(
-            figure,
-            "figure_people",
-            "Judges against people",
-            "Quadratic-weighted κ of the judges' score with people's mean (half up), at the baseline. 1 = the same "
-            "score always, 0 = as by chance.",
-            "Dots with intervals by question. " + " ".join(alt),
-        )
+        return drawing(figure, index, "figure_people", values=" ".join(alt))
 
 
 PANELS = (
@@ -296,19 +260,16 @@ PANELS = (
 
 def measured_by_group(index: Index) -> Drawing | None:
     """Measurements by group: the share of ignored requests, and the changes of skin and light."""
-    groups = [{f: code} for f in index.grouped() for code in index.levels(f)]
-    words = "by the label of the source"
-    return _measured_by(index, "figure_measured", "Measured by group", words, groups)
+    return _measured_by(index, "figure_measured", [{f: code} for f in index.grouped() for code in index.levels(f)])
 
 
 def measured_by_prompt(index: Index) -> Drawing | None:
     """Measurements by prompt."""
     codes = dict.fromkeys(code for readings in index.instruments.values() for code in readings.levels("prompt"))
-    words = "by prompt"
-    return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
+    return _measured_by(index, "figure_measured_prompts", [{"prompt": code} for code in codes])
 
 
-def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Drawing | None:
+def _measured_by(index: Index, id: str, groups: Sequence[Mapping[str, str]]) -> Drawing | None:
     panels = [
         (rater, readings, measure, colour)
         for measure, colour in PANELS
@@ -331,7 +292,7 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
                 overall = readings.find(measure, editor)
                 unit: Unit = "share" if measure.kind == MeasureKind.RATE else "change"
                 if overall and overall.value is not None:
-                    ax.axvline(overall.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+                    dashed(ax, overall.value)
                     alt.append(
                         f"{index.name(editor)}, {what.lower()}: {format_number(overall.value, unit)} over everybody."
                     )
@@ -339,25 +300,15 @@ def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence
                     e = readings.find(measure, editor, group)
                     if e is not None and e.value is not None:
                         text = tip_of(index, f"{index.name(editor)}, {index.group_name(group)}", e, unit, rater)
-                        dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=text)
-                ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
-                ax.set_ylim(len(groups) - 0.4, -0.6)
-                ax.grid(axis="x")
+                        dot(ax, y, e, colour, tip=text)
+                name_rows(ax, [index.group_name(group) for group in groups])
                 above = textwrap.fill(f"({'abcd'[column]}) {what}", 22)
                 ax.set_title(f"{above}\n{index.name(editor)}" if row == 0 else index.name(editor))
         for column, (_, _, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.kind == MeasureKind.RATE:
-                axes[-1][column].xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
-        return Drawing(
-            figure,
-            id,
-            title,
-            "Share of outputs that ignore a request that must show, and mean changes of L*: of the skin as displayed, "
-            "of the picture's brightness, and of the skin with a change of light removed; "
-            f"{words}, with {index.level} intervals. Dashed: everybody.",
-            f"Dots with intervals, {words} and editor. " + " ".join(alt),
-        )
+                in_percent(axes[-1][column])
+        return drawing(figure, index, id, values=" ".join(alt))
 
 
 def _measured(readings: Index, measure: str, editor: str | None) -> bool:

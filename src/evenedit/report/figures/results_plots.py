@@ -13,7 +13,7 @@ from evenedit.core.records import Estimate
 from evenedit.protocol import Rubric, factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.rubric import order_of_readings
-from evenedit.report.figures.base import BLUE, FAINT, GREEN, VERMILLION, dot, new_figure
+from evenedit.report.figures.base import BLUE, FAINT, GREEN, VERMILLION, dot, in_percent, name_rows, new_figure
 from evenedit.report.render.index import Index, group_name
 from evenedit.results.results import Results
 
@@ -46,8 +46,7 @@ def gaps_plot(results: Results, rates: Sequence[str] | None = None) -> Figure:
                     _draw(ax, y, e, number)
             ax.axvline(0, color=FAINT, linewidth=1)
             ax.set_title(f"Gap over {by.title.lower() if by.title.lower() == by.name else by.title}")
-            ax.set_yticks(range(len(chosen)), [index.name(r) for r in chosen])
-            _finish(ax, len(chosen))
+            _finish(ax, [index.name(r) for r in chosen])
         _legend(figure, index, editors)
         return figure
 
@@ -86,8 +85,7 @@ def rates_plot(
                     e = _rate(results, rate, by, code, editor)
                     _draw(ax, row + _offset(number, len(lines)), e, number)
             ax.set_title(index.name(rate))
-            ax.set_yticks(range(len(levels)), [group_name({by: code}, results.factors) for code in levels])
-            _finish(ax, len(levels))
+            _finish(ax, [group_name({by: code}, results.factors) for code in levels])
         _legend(figure, index, lines)
         return figure
 
@@ -125,7 +123,7 @@ def _rates(results: Results, rate: str, by: str, editors: Sequence[str]) -> bool
 def _draw(ax: Any, y: float, e: Estimate | None, number: int) -> None:
     if e is not None and e.value is not None:
         look = {"colour": COLOURS[number % len(COLOURS)], "shape": SHAPES[number % len(SHAPES)]}
-        dot(ax, y, e.value, e.low, e.high, look["colour"], filled=True, shape=look["shape"])
+        dot(ax, y, e, look["colour"], shape=look["shape"])
 
 
 def _offset(number: int, count: int) -> float:
@@ -133,11 +131,10 @@ def _offset(number: int, count: int) -> float:
     return 0.0 if count == 1 else 0.7 * (number / (count - 1) - 0.5)
 
 
-def _finish(ax: Any, rows: int) -> None:
-    ax.set_ylim(rows - 0.4, -0.6)
-    ax.grid(axis="x")
+def _finish(ax: Any, names: Sequence[str]) -> None:
+    name_rows(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+    in_percent(ax)
 
 
 def _legend(figure: Figure, index: Index, editors: Sequence[str]) -> None:

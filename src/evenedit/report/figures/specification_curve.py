@@ -9,16 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
-from evenedit.report.figures.base import (
-    BLUE,
-    FAINT,
-    HOLLOW,
-    INK,
-    VERMILLION,
-    Drawing,
-    new_figure,
-    query_of,
-)
+from evenedit.report.figures.base import BLUE, FAINT, HOLLOW, INK, VERMILLION, Drawing, drawing, new_figure, query_of
 from evenedit.report.figures.inline import tip
 from evenedit.report.render.index import ALPHA, Index
 from evenedit.report.render.selection import Selection
@@ -54,14 +45,7 @@ def specification_curve(index: Index) -> Drawing | None:
         axes[0][0].plot([], [], "D", color=VERMILLION, markersize=5, markerfacecolor="none", label="this report")
         figure.legend(loc="outside lower right", ncols=3, frameon=False)
         alt = " ".join(f"{m.editor}: {sentence(index, m)}" for m in multiverses)
-        return Drawing(
-            figure,
-            "figure_multiverse",
-            "Specification curve",
-            "For every editor its clearest gap under every reading of the scores, sorted by size: above, the rate of "
-            "the group highest in this report minus that of the lowest; below, the choices that led to it.",
-            alt,
-        )
+        return drawing(figure, index, "figure_multiverse", sentences=alt)
 
 
 def clearest(index: Index) -> list[Multiverse]:

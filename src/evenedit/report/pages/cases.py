@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from evenedit.report.render.html import render
 
@@ -30,18 +32,25 @@ class CaseField:
     id: str
     title: str
     values: Mapping[str, str]
-    """Titles by value."""
-    codes: Sequence[int]
-    """By case: position in `values`."""
+    """Titles by value; the value is what a query names."""
+    codes: NDArray[np.int32]
+    """[case]: position in `values`."""
+
+    def among(self, chosen: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which cases have one of these values."""
+        names = list(self.values)
+        wanted = np.zeros(len(names), dtype=np.bool_)
+        wanted[[names.index(value) for value in chosen if value in self.values]] = True
+        return np.asarray(wanted[self.codes], dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseNumber:
-    """A number of every case, NaN where it is missing."""
+    """A number of every case, NaN where it is missing; filtered by a range."""
 
     id: str
     title: str
-    values: Sequence[float]
+    values: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +78,11 @@ class CaseList:
         data = {
             "ids": list(self.ids),
             "fields": [
-                {"id": f.id, "title": f.title, "values": list(f.values.items()), "codes": list(map(int, f.codes))}
+                {"id": f.id, "title": f.title, "values": list(f.values.items()), "codes": f.codes.tolist()}
                 for f in self.fields
             ],
             "numbers": [
-                {"id": n.id, "title": n.title, "values": [None if math.isnan(v) else round(v, 3) for v in n.values]}
-                for n in self.numbers
+                {"id": n.id, "title": n.title, "values": list(map(_rounded, n.values.tolist()))} for n in self.numbers
             ],
             "portraits": {source: list(names) for source, names in self.portraits.items()},
             "outputs": list(self.outputs),
@@ -109,3 +117,7 @@ def cases_page(bundle: CaseBundle, title: str, simulated: str) -> str:
         "total": len(bundle.cases.ids),
     }
     return render("cases.html", title=title, simulated=simulated, **context)
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 3)

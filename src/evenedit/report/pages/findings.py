@@ -11,7 +11,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.report.pages.example import ExampleCase, example_card
 from evenedit.report.render.index import EVIDENCE, Index, level_name
 from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection
-from evenedit.report.render.table import Number, Unit, format_number
+from evenedit.report.render.table import UNITS, Number, Unit, format_number
 from evenedit.report.text.findings import agreement, scope
 from evenedit.results.finding import EFFECT_LEVELS
 from evenedit.results.results import Finding
@@ -30,7 +30,6 @@ ON_CARD = 3
 """Findings on an editor's card; the list below has all of them."""
 PAIRS = 6
 """Pairs of pictures on the page of a finding."""
-UNITS: dict[str, Unit] = {"mean": "score", "delta": "change", "gap": "points", "shift": "points", "contrast": "points"}
 CARRIERS = 6
 """Prompts and portraits that are named on the page of a finding: those that add most to it."""
 

@@ -9,11 +9,21 @@ from typing import Any
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
-from evenedit.report.figures.base import BLUE, FAINT, Drawing, FigureFile, dot, new_figure, render_figure
+from evenedit.report.figures.base import (
+    BLUE,
+    FAINT,
+    Drawing,
+    FigureFile,
+    dot,
+    drawing,
+    name_rows,
+    new_figure,
+    render_figure,
+)
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Index, interval_excludes
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
+from evenedit.report.render.table import Cell, Number, Table, Unit, fill_table, format_number, short_list
 from evenedit.report.text.summary import Sentence
 from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift
 from evenedit.results.results import Results
@@ -176,15 +186,6 @@ def _points(moved: Moved) -> str:
 
 # -- tables ----------------------------------------------------------------------------------------------------
 
-_NUMBERS = (
-    Column("mean", "Mean shift"),
-    Column("size", "Mean absolute shift"),
-    Column("changed", "Changed"),
-    Column("changed_two", "Changed by ≥2"),
-    Column("beyond", "Changed beyond repeats"),
-)
-_WHERE = (text("judge", "Judge"), text("comparison", "Asked otherwise"), text("question", "Question"))
-
 
 def _numbers(s: Shift) -> tuple[Cell, ...]:
     return (
@@ -197,33 +198,21 @@ def _numbers(s: Shift) -> tuple[Cell, ...]:
 
 
 def _moves(check: JudgeCheck, index: Index) -> Table | None:
-    return table_of(
+    return fill_table(
         index,
         "moves",
-        "Shifts of the scores",
-        "Every edit is its own control. Asked again, edited image first and without colour are compared with a first "
-        "repeat on the same occasion. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
-        (*_WHERE, *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
         [
             (s.judge, s.comparison, s.question, *_numbers(s), s.n, s.missing)
             for s in check.shifts
             if not s.group and s.n
         ],
-        notes=(
-            f"Brackets: {index.level} intervals, clustered by face (shares: Korn and Graubard; none "
-            "where nothing changed); not adjusted for the number of questions. Beyond repeats: share changed minus the "
-            "share that asking again changes, over edits with all of these answers.",
-        ),
     )
 
 
 def _groups(check: JudgeCheck, index: Index) -> Table | None:
-    return table_of(
+    return fill_table(
         index,
         "groups",
-        "Shifts of the scores by group",
-        "By the dataset's label of the source.",
-        (*_WHERE, text("group", "Group"), *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
         [
             (s.judge, s.comparison, s.question, index.group_label(s.group), *_numbers(s), s.n, s.missing)
             for s in check.shifts
@@ -234,18 +223,9 @@ def _groups(check: JudgeCheck, index: Index) -> Table | None:
 
 def _calls(check: JudgeCheck, index: Index) -> Table | None:
     titles = {STUDY: "the study itself", **check.rules["variants"]}
-    return table_of(
+    return fill_table(
         index,
         "calls",
-        "Calls of the check",
-        "How the calls about the sampled edits ended, and the model that the provider reports.",
-        (
-            text("judge", "Judge"),
-            text("asked", "Asked"),
-            *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
-            Column("not_asked", "not asked"),
-            text("models", "Model reported"),
-        ),
         [
             (
                 *(a.judge, titles[a.variant], a.scored, a.refused, a.unparseable, a.failed, a.not_asked),
@@ -275,31 +255,14 @@ def _figure(check: JudgeCheck, index: Index) -> Drawing | None:
                 ax = axes[row][column]
                 ax.axvline(0, color=FAINT, linewidth=1)
                 for s in places[judge, comparison]:
-                    dot(
-                        ax,
-                        questions.index(s.question),
-                        s.mean.value or 0.0,
-                        s.mean.low,
-                        s.mean.high,
-                        BLUE,
-                        filled=_is_moved(s),
-                    )
+                    dot(ax, questions.index(s.question), s.mean, BLUE, filled=_is_moved(s))
                     if _is_moved(s):
                         moved.append(f"{judge}, {COMPARED[comparison]}, {_title(index, s)}: {_points(s.mean)}.")
                 ax.set_title(f"{judge}\n{index.name(comparison)}" if row == 0 else index.name(comparison))
                 _scale(index, ax, questions)
-        return Drawing(
-            figure,
-            "figure_moves",
-            "Shifts of each judge's scores",
-            f"Mean shift of the score in points, with {index.level} intervals, clustered by face. Filled: without 0. "
-            "Right of the line: higher scores than before.",
-            "Mean shifts by judge, way of asking and question. " + (" ".join(moved[:12]) or "Every interval holds 0."),
-        )
+        return drawing(figure, index, "figure_moves", moved=" ".join(moved[:12]))
 
 
 def _scale(index: Index, ax: Any, questions: Sequence[str]) -> None:
-    ax.set_yticks(range(len(questions)), [index.name(q) for q in questions])
-    ax.set_ylim(len(questions) - 0.4, -0.6)
-    ax.grid(axis="x")
+    name_rows(ax, [index.name(q) for q in questions])
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:+g}".replace("-", "−").replace("+0", "0") if x else "0")

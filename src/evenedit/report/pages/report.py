@@ -186,7 +186,7 @@ def _common(parts: ReportParts, links: CaseLinks, files: str, findings: list[Sho
         "files": files,
         "served": links.before == GALLERY,
         "asked": study_facts(parts.index),
-        "limits": list(limits(parts.index)),
+        "limits": limits(parts.index),
         "findings": findings,
     }
 

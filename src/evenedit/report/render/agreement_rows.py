@@ -9,19 +9,14 @@ from evenedit.core.records import ConditionKind
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import PEOPLE, Selection
 from evenedit.report.render.table import Number, Unit
+from evenedit.report.render.words import entries
 from evenedit.results.results import Agreement, Results
 
 DISTANCE = ".distance"
 """After a question: how far its scores are from no change."""
 COHORTS = {"all": "all ratings", "complete": "equally many per item"}
 """The names of sets of people's ratings on the page."""
-AXIS_NAMES = {
-    "edit_success.label": "Edit applied (yes, partial, no)",
-    "gender_drift.label": "Gender changed (yes, no)",
-    "race_drift.label": "Race changed (yes, no)",
-    "preference": "Preference (mitigated, baseline, same)",
-    "stereotype": "Stereotype (followed, resisted, unclear)",
-}
+AXIS_NAMES: dict[str, str] = entries("names")["agreement"]
 """Axes that are no question of the rubric, in words."""
 
 

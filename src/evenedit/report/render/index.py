@@ -13,6 +13,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import load_prompts
 from evenedit.protocol.rubric import MEASURED, outcome_rates, readings
+from evenedit.report.render.words import entries
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, ReadingWords, Results
 from evenedit.results.words import factor_noun as factor_noun
@@ -20,59 +21,17 @@ from evenedit.results.words import group_name as group_name
 from evenedit.results.words import listed as listed
 from evenedit.results.words import plural as plural
 
-"""The certainty of a difference."""
-
 ALPHA = 0.05
 POOLED = "all"
 """The code of all editors together in tables."""
 
-NAMES: dict[str, str] = {
-    "followed": "Stereotype followed",
-    "resisted": "Stereotype resisted",
-    "unclear": "Unclear",
-    "diagnosis": "Diagnosis",
-    "mitigation": "Mitigation",
-    "stereotype": "Stereotype",
-    ConditionKind.BASELINE: "Baseline",
-    ConditionKind.FEATURE: "Feature prompt",
-    ConditionKind.PLACEBO: "Placebo (other seed)",
-    ConditionKind.FLOOR: "Null edit",
-    ConditionKind.NULL_PAIR: "Null pair",
-    ConditionKind.SWAPPED: "Pronoun swapped",
-    ConditionKind.REVERSED: "Order reversed",
-    ConditionKind.SWAPPED_REVERSED: "Pronoun swapped, order reversed",
-    POOLED: "All editors",
-    "everybody": "Everybody",
-    "pool": "Pool",
-    "gap": "Disparity (max − min)",
-    "p_adjusted": "p of the disparity, adjusted",
-    "none": "No difference shown",
-    "exclude": "missing left out",
-    "neutral-3": "missing counted as 3",
-    **{code: words.capitalize() for code, words in COMPARED.items()},
-}
+NAMES: dict[str, str] = entries("names")["names"] | {code: words.capitalize() for code, words in COMPARED.items()}
 """The words for codes of the protocol; questions and rates have titles in the rubric, levels of factors their own."""
-LEVELS: dict[str, str] = {
-    "clear": "clear",
-    "clear_to_judges": "clear to the judges",
-    "clear_to_judge": "clear to one judge",
-    "suggestive": "suggestive: worth a second study",
-    "observed": "observed",
-    "cannot_tell": "cannot tell",
-    "caution": "caution",
-    "none": "no difference shown",
-}
+LEVELS: dict[str, str] = entries("names")["levels"]
 """The words for each level."""
 MEASURED_CLEAR = "clear (measured)"
 """The words for a clear finding of an instrument."""
-EVIDENCE = {
-    "people": "people",
-    "instrument": "instrument",
-    "outcome": "the editor's answer",
-    "judges": "judges",
-    "one_judge": "one judge",
-    "none": "judges at chance",
-}
+EVIDENCE: dict[str, str] = entries("names")["evidence"]
 """The words for who saw a finding."""
 
 PROMPT = "prompt"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from evenedit.protocol import Rubric
-from evenedit.report.render.index import listed
+from evenedit.results.words import listed
 
 
 def scales(rubric: Rubric, columns: Sequence[str]) -> str:

@@ -14,9 +14,11 @@ from markupsafe import Markup, escape
 
 from evenedit.core.records import Estimate
 from evenedit.core.spreadsheet import harmless
+from evenedit.protocol.measures import MeasureKind
 from evenedit.report.render.index import Index, Label
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
+from evenedit.report.render.words import entries, filled
 
 DASH = "–"
 """Printed where there is no number."""
@@ -26,6 +28,15 @@ ROOMY = 6
 """Up to so many columns LaTeX prints an interval beside its value; with more columns, below it."""
 
 Unit = Literal["share", "points", "score", "change", "p", "plain"]
+UNITS: dict[str, Unit] = {
+    MeasureKind.MEAN: "score",
+    MeasureKind.RATE: "share",
+    MeasureKind.DELTA: "change",
+    MeasureKind.CONTRAST: "points",
+    MeasureKind.GAP: "points",
+    MeasureKind.SHIFT: "points",
+}
+"""By kind of a measure of the judges' scores, the unit of its numbers."""
 Link = Callable[[Selection | None], str]
 """The address of the cases behind a number; empty where there is none."""
 
@@ -222,22 +233,50 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def table_of(
+def fill_table(
     index: Index,
     id: str,
-    title: str,
-    caption: str,
-    columns: Iterable[Column],
     rows: Iterable[tuple[Cell, ...]],
     *,
-    notes: tuple[str, ...] = (),
+    columns: Iterable[Column | str] = (),
     foot: Iterable[tuple[Cell, ...]] = (),
+    notes: Iterable[str] = (),
+    **words: object,
 ) -> Table | None:
-    """Return a table that is marked where its data are simulated, or None where it has no rows."""
+    """Return the table that words/tables.toml describes, with these rows, or None where it has no rows.
+
+    `columns` are those that depend on the data, a code standing for a column of numbers; `words` fill the texts, and
+    `notes` come after those of the file.
+    """
     rows = tuple(rows)
     if not rows:
         return None
-    return Table(id, title, caption, tuple(columns), rows, notes, tuple(foot), index.results.simulated, index.name)
+    several = [Column(c, index.name(c)) if isinstance(c, str) else c for c in columns]
+    table = describe_table(id, rows, index.results.simulated, index.name, columns=several, index=index, **words)
+    return replace(table, foot=tuple(foot), notes=(*table.notes, *notes))
+
+
+def describe_table(
+    id: str,
+    rows: Sequence[tuple[Cell, ...]],
+    simulated: tuple[str, ...],
+    name: Callable[[str], str],
+    *,
+    columns: Iterable[Column] = (),
+    **words: object,
+) -> Table:
+    """Return the table that words/tables.toml describes, of rows that are not of one `Index`."""
+    entry = entries("tables")[id]
+    several: list[Column] = []
+    for kind, *code_and_title in entry["columns"]:
+        if kind == "*":
+            several += columns
+        else:
+            code, title = (filled(text, **words) for text in code_and_title)
+            several.append(Column(code, title, numeric=kind == "number", prose=kind == "prose"))
+    title, caption = filled(entry["title"], **words), filled(entry["caption"], **words)
+    notes = tuple(filter(None, (filled(note, **words) for note in entry.get("notes", ()))))
+    return Table(id, title, caption, tuple(several), tuple(rows), notes, (), simulated, name)
 
 
 def text(id: str, title: str) -> Column:

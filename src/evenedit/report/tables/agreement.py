@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenedit.report.render.agreement_rows import COHORTS, AgreementRows, axis_name, cases_of, number
 from evenedit.report.render.index import POOLED, Index, plural
-from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
+from evenedit.report.render.table import Cell, Column, Number, Table, fill_table
 from evenedit.results.results import Agreement, Results
 
 TARGET = 0.6
@@ -25,29 +25,10 @@ def between_people(index: Index) -> Table | None:
         **({"icc2_1": "ICC(2,1)"} if any(rows.places("icc2_1", raters=COHORTS)) else {}),
         "icc2_k": "ICC(2,k)",
     }
-    notes = [
-        "Fleiss' κ and α: 1 = always the same answer, 0 = as by chance. ICC(2,1): one person; ICC(2,k): the mean of an "
-        "item's people. –: not defined for these ratings; results.json says why."
-    ]
-    if missed:
-        listed = ", ".join(
-            f"{axis_name(index, a.axis)} ({index.name(a.condition).lower()}) {a.value:.2f}" for a in missed
-        )
-        notes.append(f"The target of Fleiss' κ ≥ {TARGET} is missed: {listed}.".replace("-", "−"))
-    return table_of(
+    listed = ", ".join(f"{axis_name(index, a.axis)} ({index.name(a.condition).lower()}) {a.value:.2f}" for a in missed)
+    return fill_table(
         index,
         "between_people",
-        "Agreement between people",
-        "Of all ratings, and of equally many per item (the first people of each, as many as most items have).",
-        (
-            text("question", "Question"),
-            text("condition", "Condition"),
-            text("editor", "Editor"),
-            text("raters", "Ratings"),
-            *(Column(id, title) for id, title in statistics.items()),
-            Column("items", "items"),
-            Column("ratings", "ratings"),
-        ),
         [
             (
                 *(axis_name(index, a.axis), a.condition, a.editor or POOLED, COHORTS[a.raters]),
@@ -56,7 +37,9 @@ def between_people(index: Index) -> Table | None:
             )
             for a in places
         ],
-        notes=tuple(notes),
+        columns=(Column(id, title) for id, title in statistics.items()),
+        target=TARGET,
+        missed=listed.replace("-", "−"),
     )
 
 
@@ -65,26 +48,9 @@ def judges_and_people(index: Index) -> Table | None:
     rows = AgreementRows.of(index.results)
     single = {a.raters: a.raters.removesuffix("|all") for a in index.results.agreement if a.raters.endswith("|all")}
     who = {"all": "ensemble", "complete": f"ensemble, {COHORTS['complete']}", **single}
-    return table_of(
+    return fill_table(
         index,
         "judges_people",
-        "Judges against people",
-        "The judges' score of each edit against the mean of its people. Difference: judge minus people, in points of "
-        "the scale.",
-        (
-            text("question", "Question"),
-            text("condition", "Condition"),
-            text("editor", "Editor"),
-            text("judge", "Judge"),
-            Column("kappa_quadratic", "κ, quadratic"),
-            Column("kappa_linear", "κ, linear"),
-            Column("spearman", "Spearman's ρ"),
-            Column("mae", "Mean absolute difference"),
-            Column("difference", "Difference"),
-            Column("exact", "Same score"),
-            Column("within_one", "Within one"),
-            Column("items", "items"),
-        ),
         [
             (
                 *(axis_name(index, a.axis), a.condition, a.editor or POOLED, who[a.raters]),
@@ -99,7 +65,6 @@ def judges_and_people(index: Index) -> Table | None:
             )
             for a in rows.places("weighted_kappa_quadratic", raters=who)
         ],
-        notes=("κ over five fixed levels, people's mean rounded half up; 0 where a judge gives one score throughout.",),
     )
 
 
@@ -111,20 +76,9 @@ def labelled(rows: AgreementRows) -> tuple[str, ...]:
 def labels_of_both(index: Index) -> Table | None:
     """Build the table of how often judges give the same label, preference or verdict as people."""
     rows = AgreementRows.of(index.results)
-    return table_of(
+    return fill_table(
         index,
         "judges_people_labels",
-        "Judges against people: labels, preferences and verdicts",
-        "How often the judges give the answer that people give, and κ beyond chance. Labels are made from "
-        "scores; a preference is for the output with less change of the person.",
-        (
-            text("question", "Question"),
-            text("condition", "Condition"),
-            text("editor", "Editor"),
-            Column("accuracy", "Accuracy"),
-            Column("kappa", "Cohen's κ"),
-            Column("items", "items"),
-        ),
         [
             (
                 *(axis_name(index, a.axis), a.condition, a.editor or POOLED),
@@ -155,28 +109,7 @@ def judge_error_by_group(index: Index) -> Table | None:
                 lines.append((*where, index.group_label(group), *numbers, items, *("" for _ in range(3))))
         tested = (number(gap, "points"), Number(gap.p, "p"), Number(gap.p_adjusted, "p"))
         lines.append((*where, "all groups", *(Number(None, "share") for _ in range(2)), gap.n_items, *tested))
-    return table_of(
-        index,
-        "judge_error",
-        "Judges' error by group",
-        "At each rate's threshold, by the label of the source. False calls: the judges see a change where less than "
-        "half of the people do; misses: the reverse. A judge that errs more for one group adds a gap of its own. "
-        "Difference: the largest one of a group's judges minus people from the mean of all groups; p: analysis of "
-        "means; Holm: over all rates and factors.",
-        (
-            text("rate", "Rate"),
-            text("condition", "Condition"),
-            text("factor", "Factor"),
-            text("group", "Group"),
-            Column("false_calls", "False calls"),
-            Column("misses", "Misses"),
-            Column("items", "items"),
-            Column("difference", "Difference"),
-            Column("p", "p"),
-            Column("p_holm", "p, Holm"),
-        ),
-        lines,
-    )
+    return fill_table(index, "judge_error", lines)
 
 
 def rank_tests(index: Index) -> Table | None:
@@ -207,30 +140,7 @@ def rank_tests(index: Index) -> Table | None:
                     a.n_items,
                 )
             )
-    return table_of(
-        index,
-        "rank_tests",
-        "Rank tests",
-        "On people's means of items and on judges' means of faces. Effect: ε² (Kruskal–Wallis), Cliff's δ "
-        "(Mann–Whitney), rank-biserial (Wilcoxon).",
-        (
-            text("test", "Test"),
-            text("question", "Question"),
-            text("condition", "Condition"),
-            text("editor", "Editor"),
-            text("ratings", "Ratings"),
-            Column("statistic", "Statistic"),
-            Column("p", "p"),
-            Column("p_holm", "p, Holm"),
-            Column("effect", "Effect"),
-            Column("items", "items"),
-        ),
-        lines,
-        notes=(
-            "Holm: over the axes of one test, arm and editor. Tests of people's items take them as independent; where "
-            "faces repeat, read the permutation tests.",
-        ),
-    )
+    return fill_table(index, "rank_tests", lines)
 
 
 def _rank_test(index: Index, row: Agreement) -> str:
@@ -248,22 +158,9 @@ def between_judges(index: Index) -> Table | None:
     rows = AgreementRows.of(index.results)
     pairs = [r for r in dict.fromkeys(a.raters for a in index.results.agreement) if "|" in r and not r.endswith("|all")]
     places = [a for s in ("exact_agreement", "accuracy") for a in rows.places(s, raters=pairs) if a.editor is None]
-    return table_of(
+    return fill_table(
         index,
         "agreement",
-        "Agreement between judges",
-        "On edits that both scored. Difference: first minus second, in points of the scale.",
-        (
-            text("judges", "Judges"),
-            text("question", "Question"),
-            text("condition", "Condition"),
-            Column("exact", "Same answer"),
-            Column("within_one", "Within one point"),
-            Column("mean_difference", "Difference"),
-            Column("kappa_quadratic", "κ, quadratic"),
-            Column("kappa", "Cohen's κ"),
-            Column("items", "items"),
-        ),
         [
             (
                 *(a.raters.replace("|", " and "), axis_name(index, a.axis), a.condition),

@@ -8,65 +8,14 @@ from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
 from evenedit.report.render.index import Index, Label, listed
-from evenedit.report.render.table import DASH, Cell, Column, Table, format_number, table_of, text
+from evenedit.report.render.table import DASH, Cell, Column, Table, fill_table, format_number, text
+from evenedit.report.render.words import entries
 from evenedit.results.materials import JudgedCase
 
 CATEGORIES = {"table10": "Occupation", "table11": "Vulnerability"}
 """By table, the category of the prompts that the paper prints in it."""
-ARMS: dict[tuple[str, str], tuple[str, str]] = {
-    (Experiment.DIAGNOSIS, ConditionKind.BASELINE): (
-        "source and edit",
-        "whether the edit was applied, and what else changed",
-    ),
-    (Experiment.DIAGNOSIS, ConditionKind.FLOOR): (
-        "source and null edit",
-        "what the editor changes when nothing is asked",
-    ),
-    (Experiment.MITIGATION, ConditionKind.FEATURE): (
-        "source and edit with the feature prompt",
-        "whether the feature prompt keeps the person",
-    ),
-    (Experiment.MITIGATION, ConditionKind.PLACEBO): (
-        "source and the same edit with another seed",
-        "what repeating an edit does by itself",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.BASELINE): (
-        "two portraits and one output",
-        "who gets the role of the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.SWAPPED): (
-        "the same with the other pronoun",
-        "whether the editor follows the pronoun or the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.REVERSED): (
-        "the same with the two portraits in the other order",
-        "whether the editor follows the order of the portraits or the occupation",
-    ),
-    (Experiment.STEREOTYPE, ConditionKind.SWAPPED_REVERSED): (
-        "the same with the other pronoun and the other order",
-        "pronoun and order together",
-    ),
-}
-"""By experiment and condition, what is compared and what it shows."""
 IN_LANGUAGE = ("the same request in another language", "how far the rates depend on the language")
 """What requests in other languages are compared with, and what it shows."""
-SURVEY: dict[str, str] = {
-    "platform": "Platform",
-    "surveys": "Surveys",
-    "sampler": "How cases were drawn",
-    "cases": "Cases",
-    "items_per_task": "Items per task",
-    "gold_per_task": "of these gold items",
-    "instructed_per_task": "Instructed checks per task",
-    "tasks": "Tasks",
-    "raters_per_item": "People per task",
-    "participants": "Participants wanted",
-    "minutes_per_task": "Minutes per task, as planned",
-    "pay_per_task": "Pay per task",
-    "fee": "Fee of the platform, share of the pay",
-    "total": "Total cost, as planned",
-}
-"""The rows of table 16, in its order."""
 MONEY = ("pay_per_task", "total")
 
 
@@ -75,42 +24,33 @@ def written(words: str) -> Cell:
     return Label(words, words or DASH)
 
 
-def prose(id: str, title: str) -> Column:
-    """Return a column of sentences."""
-    return Column(id, title, numeric=False, prose=True)
-
-
 def _single(index: Index) -> tuple[Prompt, ...]:
     """Return the prompts of edits of one portrait."""
     return tuple(p for p in index.results.materials.prompts if p.occupation is None)
 
 
-def _prompt_table(index: Index, id: str, title: str, prompts: Iterable[Prompt], caption: str) -> Table | None:
+def _prompt_table(index: Index, id: str, prompts: Iterable[Prompt]) -> Table | None:
     rows = [(p.id, written(p.subcategory), written(p.name), written(p.text)) for p in prompts]
-    columns = (text("prompt", "ID"), text("subcategory", "Subcategory"), text("name", "Name"), prose("text", "Prompt"))
-    return table_of(index, id, title, caption, columns, rows)
+    return fill_table(index, id, rows)
 
 
 def occupation_prompts(index: Index) -> Table | None:
     """Table 10 of the paper: the occupational prompts that were used."""
-    return _of_category(index, "table10", "Occupational prompts")
+    return _of_category(index, "table10")
 
 
 def vulnerability_prompts(index: Index) -> Table | None:
     """Table 11 of the paper: the vulnerability prompts that were used."""
-    return _of_category(index, "table11", "Vulnerability prompts")
+    return _of_category(index, "table11")
 
 
-def _of_category(index: Index, id: str, title: str) -> Table | None:
-    chosen = [p for p in _single(index) if p.category == CATEGORIES[id]]
-    return _prompt_table(index, id, title, chosen, "Each text as the editors were given it.")
+def _of_category(index: Index, id: str) -> Table | None:
+    return _prompt_table(index, id, (p for p in _single(index) if p.category == CATEGORIES[id]))
 
 
 def other_prompts(index: Index) -> Table | None:
     """Build the table of the study's own prompt sets and the null edit."""
-    chosen = [p for p in _single(index) if p.category not in CATEGORIES.values()]
-    caption = "Each text as the editors were given it."
-    return _prompt_table(index, "prompts", "Prompts", chosen, caption)
+    return _prompt_table(index, "prompts", (p for p in _single(index) if p.category not in CATEGORIES.values()))
 
 
 def editor_settings(index: Index) -> Table | None:
@@ -123,14 +63,8 @@ def editor_settings(index: Index) -> Table | None:
     if used:
         rows.append(("Seeds", *(written(", ".join(map(str, row.seeds))) for row in used)))
         rows.append(("Edits asked for", *(row.edits for row in used)))
-    return table_of(
-        index,
-        "table12",
-        "Settings of the editors",
-        "As stored with every edit. An editor with several settings has a column for each.",
-        (text("parameter", "Parameter"), *(text(f"editor_{n}", row.editor) for n, row in enumerate(used, 1))),
-        rows,
-        notes=("A dash: the editor has no such setting.",) if used else (),
+    return fill_table(
+        index, "table12", rows, columns=(text(f"editor_{n}", row.editor) for n, row in enumerate(used, 1)), used=used
     )
 
 
@@ -146,9 +80,9 @@ def experiments(index: Index) -> Table | None:
     """Table 13 of the paper: what is compared with what, and how many edits were asked for."""
     counts = index.results.counts
     rows: list[tuple[Cell, ...]] = [
-        (experiment, condition, *ARMS[experiment, condition], counts[f"edits.{experiment}.{condition}"])
-        for experiment, condition in ARMS
-        if f"edits.{experiment}.{condition}" in counts
+        (arm["experiment"], arm["condition"], arm["compared"], arm["goal"], counts[key])
+        for arm in entries("names")["arms"]
+        if (key := f"edits.{arm['experiment']}.{arm['condition']}") in counts
     ]
     before = f"edits.{Experiment.DIAGNOSIS}."
     rows += [
@@ -156,20 +90,7 @@ def experiments(index: Index) -> Table | None:
         for condition in (c.removeprefix(before) for c in counts if c.startswith(before))
         if language_of(condition)
     ]
-    return table_of(
-        index,
-        "table13",
-        "Experiments",
-        "What was compared with what.",
-        (
-            text("experiment", "Experiment"),
-            text("condition", "Condition"),
-            text("comparison", "Compared"),
-            text("goal", "To see"),
-            Column("edits", "Edits asked for"),
-        ),
-        rows,
-    )
+    return fill_table(index, "table13", rows)
 
 
 def rubric(index: Index) -> Table | None:
@@ -187,14 +108,7 @@ def rubric(index: Index) -> Table | None:
                     written(word or label),
                 )
             )
-    return table_of(
-        index,
-        "table14",
-        "Rubric",
-        "The questions that were answered, with the wording of every answer. Judges and people had the same.",
-        (text("question", "Question"), prose("text", "Asked"), Column("score", "Score"), prose("label", "Answer")),
-        rows,
-    )
+    return fill_table(index, "table14", rows)
 
 
 def feature_prompts(index: Index) -> Table | None:
@@ -206,28 +120,16 @@ def feature_prompts(index: Index) -> Table | None:
         for t in texts
     ]
     by = ", ".join(dict.fromkeys(t.extractor for t in texts if t.extractor))
-    return table_of(
-        index,
-        "table15",
-        "Feature prompts",
-        f"The sentence that stood before the request, by portrait{f', written by {by}' if by else ''}. "
-        f"{flagged:,} of {len(texts):,} failed a check and are marked.",
-        (
-            text("source", "Portrait"),
-            text("labels", "Labels"),
-            prose("text", "Feature prompt"),
-            prose("flags", "Checks failed"),
-            Column("edits", "Edits"),
-        ),
-        rows,
-    )
+    return fill_table(index, "table15", rows, by=by, flagged=flagged, total=len(texts))
 
 
 def survey_settings(index: Index) -> Table | None:
     """Table 16 of the paper: how people were asked."""
     survey = index.results.materials.survey
     rows: list[tuple[Cell, ...]] = [
-        (title, written(_survey_value(key, survey))) for key, title in SURVEY.items() if key in survey
+        (title, written(_survey_value(key, survey)))
+        for key, title in entries("names")["survey"].items()
+        if key in survey
     ]
     counts = index.results.counts
     if rows:
@@ -236,14 +138,7 @@ def survey_settings(index: Index) -> Table | None:
             for key, title in (("people", "People whose answers count"), ("rated", "Outputs rated"))
             if key in counts
         ]
-    return table_of(
-        index,
-        "table16",
-        "Configuration of the survey",
-        "As the study file has it; the last rows are counted.",
-        (text("parameter", "Parameter"), text("value", "Value")),
-        rows,
-    )
+    return fill_table(index, "table16", rows)
 
 
 def _survey_value(key: str, survey: Mapping[str, Any]) -> str:
@@ -267,14 +162,7 @@ def occupations(index: Index) -> Table | None:
         (written(gender), written(", ".join(dict.fromkeys(p.occupation or "" for p in prompts))), len(prompts))
         for gender, prompts in coded.items()
     ]
-    return table_of(
-        index,
-        "table22",
-        "Occupations by coded gender",
-        "The occupations of the two-person prompts, by the gender each is stereotypically coded with.",
-        (text("coded_gender", "Coded"), prose("occupations", "Occupations"), Column("prompts", "Prompts")),
-        rows,
-    )
+    return fill_table(index, "table22", rows)
 
 
 def two_person_prompts(index: Index) -> Table | None:
@@ -285,64 +173,28 @@ def two_person_prompts(index: Index) -> Table | None:
         if p.occupation is not None:
             other = (written(p.swapped_text or ""),) if swapped else ()
             rows.append((p.id, written(p.text), written(p.occupation), written(p.coded_gender or ""), *other))
-    return table_of(
+    return fill_table(
         index,
         "table23",
-        "Two-person prompts",
-        "Each text as the editors were given it, with the occupation whose stereotype it tests.",
-        (
-            text("prompt", "ID"),
-            prose("text", "Prompt"),
-            text("occupation", "Target"),
-            text("coded_gender", "Coded"),
-            *([prose("swapped", "With the other pronoun")] if swapped else []),
-        ),
         rows,
-        notes=("A dash: the prompt names no pronoun to swap.",) if swapped else (),
+        columns=[Column("swapped", "With the other pronoun", numeric=False, prose=True)] if swapped else [],
+        swapped=swapped,
     )
 
 
 def soft_erasure_cases(index: Index) -> Table | None:
     """Table 24 of the paper: edits whose request was rated missing or weak, in the judges' words."""
-    return _case_table(
-        index,
-        "table24",
-        "soft_erasure",
-        "Soft erasure, in the judges' words",
-        "For every editor the edits with the lowest edit success among those counted as soft erasure",
-    )
+    return _case_table(index, "table24", "soft_erasure")
 
 
 def replacement_cases(index: Index) -> Table | None:
     """Table 25 of the paper: edits that were applied and changed the person, in the judges' words."""
-    return _case_table(
-        index,
-        "table25",
-        "replacement",
-        "Change of the person, in the judges' words",
-        "For every editor, among the edits counted as applied and as changed in skin tone, race or gender, those with "
-        "the largest change (skin tone, race, gender and age: distances from 'unchanged', summed)",
-    )
+    return _case_table(index, "table25", "replacement")
 
 
-def _case_table(index: Index, id: str, failure: str, title: str, rule: str) -> Table | None:
+def _case_table(index: Index, id: str, failure: str) -> Table | None:
     cases = [case for case in index.results.materials.cases if case.failure == failure]
-    return table_of(
-        index,
-        id,
-        title,
-        f"{rule}; at most three, each prompt and face once, ties by request id. Words as the judges wrote them.",
-        (
-            text("editor", "Editor"),
-            text("prompt", "Prompt"),
-            text("labels", "Labels"),
-            text("judge", "Judge"),
-            text("scores", "Scores"),
-            prose("words", "What it wrote"),
-            text("request", "Request"),
-        ),
-        [row for case in cases for row in _case_rows(index, case)],
-    )
+    return fill_table(index, id, [row for case in cases for row in _case_rows(index, case)])
 
 
 def _case_rows(index: Index, case: JudgedCase) -> Iterator[tuple[Cell, ...]]:
@@ -375,20 +227,7 @@ def judges(index: Index) -> Table | None:
         )
         for j in index.results.materials.judges
     ]
-    return table_of(
-        index,
-        "judges",
-        "Judges and their settings",
-        "As the study file has them; models as the provider named them in its answers.",
-        (
-            text("judge", "Judge"),
-            text("kind", "Kind"),
-            prose("settings", "Settings"),
-            text("labels", "Was given the labels"),
-            prose("models", "Models that answered"),
-        ),
-        rows,
-    )
+    return fill_table(index, "judges", rows)
 
 
 def judge_prompts(index: Index) -> Table | None:
@@ -397,14 +236,7 @@ def judge_prompts(index: Index) -> Table | None:
     for p in index.results.materials.judge_prompts:
         rows.append((Label(p.about, p.about), written(listed(p.judges)), "System", written(p.system)))
         rows.append((Label(p.about, ""), written(listed(p.judges)), "User", written(p.text)))
-    return table_of(
-        index,
-        "judge_prompts",
-        "What the judges were sent",
-        "Word for word, for the first request of each kind of case; [picture] stands for a picture.",
-        (text("about", "About"), text("judges", "Judges"), text("role", "Part"), prose("words", "Words")),
-        rows,
-    )
+    return fill_table(index, "judge_prompts", rows)
 
 
 APPENDIX: dict[str, Callable[[Index], Table | None]] = {

@@ -6,7 +6,7 @@ from evenedit.core.records import Condition, ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import Number, Table, Unit, fill_table
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.sensitivities import EditorNoise
 
@@ -26,26 +26,7 @@ def noise(index: Index) -> Table | None:
         floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=null)
         name = Measure(n.measure).name
         rows.append((n.editor, n.rater, name, value, floor, n.floor_n or None, n.seeds, low, high))
-    return table_of(
-        index,
-        "noise",
-        "What editors move by themselves",
-        "Each shift beside the same when the editor is asked to return the picture unchanged, and beside its lowest "
-        "and highest over seeds.",
-        (
-            text("editor", "Editor"),
-            text("rater", "Rated by"),
-            text("measure", "Measure"),
-            Column("value", "Over the prompts"),
-            Column("floor", "Null edit"),
-            Column("floor_n", "null edits"),
-            Column("seeds", "seeds"),
-            Column("seed_low", "Lowest over seeds"),
-            Column("seed_high", "Highest over seeds"),
-        ),
-        rows,
-        notes=(f"Brackets: {index.level} intervals.",),
-    )
+    return fill_table(index, "noise", rows)
 
 
 def languages(index: Index) -> Table | None:
@@ -65,23 +46,4 @@ def languages(index: Index) -> Table | None:
                 *(Number(d.value, "points", d.low, d.high), Number(d.p_adjusted, "p"), d.pairs),
             )
         )
-    return table_of(
-        index,
-        "languages",
-        "The same requests in other languages",
-        "Rates over everybody, and gaps between groups, where an editor was asked in another language, beside the same "
-        "portraits, prompts and seeds in the prompts' own. Judges were given the original.",
-        (
-            text("editor", "Editor"),
-            text("language", "Language"),
-            text("rate", "Rate"),
-            text("gap_over", "Gap over"),
-            Column("original", "Prompt's own language"),
-            Column("translated", "Other language"),
-            Column("difference", "Difference"),
-            Column("p", "p, adjusted"),
-            Column("pairs", "pairs"),
-        ),
-        rows,
-        notes=(f"Brackets: {index.level} intervals of paired differences, clustered by source and prompt.",),
-    )
+    return fill_table(index, "languages", rows)

@@ -8,7 +8,7 @@ from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import Index, Label
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import Cell, Number, Table, Unit, fill_table
 from evenedit.results.directions import Direction
 
 KINDS: Mapping[str, tuple[str, Unit]] = {
@@ -28,28 +28,7 @@ def transitions(index: Index) -> Table | None:
         and (kind := Measure(d.measure).kind) in KINDS
         and (kind == MeasureKind.TOWARD or (d.before != d.after and (d.total or d.p is not None)))
     ]
-    return table_of(
-        index,
-        "transitions",
-        "Levels that portraits and edits are seen as",
-        "Every picture was read by itself. A net number is edits this way minus edits the other way; below 0, more "
-        "went the other way. Read twice: the same number where a second reading of the portrait stands for the edit. "
-        "p: that a net number is 0; Holm: adjusted for all tests of the report.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("before", "Portrait seen as"),
-            text("after", "Edit seen as"),
-            text("what", "Number"),
-            Column("edits", "Edits"),
-            Column("share", "Share"),
-            Column("control", "Read twice"),
-            Column("p", "p"),
-            Column("p_adjusted", "p, Holm"),
-        ),
-        [_row(index, d) for d in rows],
-        notes=(f"Brackets: {index.level} intervals, clustered by source and prompt.",),
-    )
+    return fill_table(index, "transitions", [_row(index, d) for d in rows])
 
 
 def _row(index: Index, d: Direction) -> tuple[Cell, ...]:

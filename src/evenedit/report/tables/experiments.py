@@ -1,141 +1,78 @@
-"""Tables of the mitigation and stereotype experiments: changes by arm, preferences, roles."""
+"""Tables of the mitigation and stereotype experiments: preferences, verdicts, roles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import POOLED, Index
-from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
-from evenedit.report.tables.main import CODED, STEREOTYPE_ARMS
+from evenedit.report.render.table import Cell, Column, Number, Table, fill_table
+from evenedit.report.render.words import entries
+from evenedit.report.tables.main import counts_of, has_any
 
 ARMS = (ConditionKind.FEATURE, ConditionKind.PLACEBO)
-PREFERENCES = {
-    "prefers_mitigated": "Prefer mitigated",
-    "prefers_mitigated_of_all": "of all answers",
-    "prefers_same": "Same",
-    "preference_unclear": "Unclear",
-}
-ROLES = {
-    "role_male": "Male portrait",
-    "role_female": "Female portrait",
-    "role_unclear": "Unclear",
-    "role_followed": "To the coded gender",
-    "role_contradicts_verdict": "Contradicts the verdict",
-}
-EFFECTS = {
-    "pronoun": "Pronoun: he minus she",
-    "order": "Order: male portrait first minus second",
-    "coding": "Occupation: male-coded minus female-coded",
-}
-STATUS = {
-    "status_male": "Higher status: male portrait",
-    "status_female": "Higher status: female portrait",
-    "status_unclear": "Higher status: unclear",
-}
+VERDICT_RATES = ("followed", "resisted", "unclear")
+CODED = "coded_gender"
+"""The key of groups of stereotype prompts: the gender that the occupation is coded as."""
+STEREOTYPE_ARMS = (
+    ConditionKind.BASELINE,
+    ConditionKind.SWAPPED,
+    ConditionKind.REVERSED,
+    ConditionKind.SWAPPED_REVERSED,
+)
+"""Both pronouns, with the portraits in either order."""
 
 
 def preferences(index: Index) -> Table | None:
     """Shares of answers to which output keeps the identity better, the mitigated one or its baseline."""
+    rates = entries("names")["preferences"]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("mitigation"):
         for arm in (a for a in ARMS if a in index.conditions("mitigation")):
             for code in ("", *index.main_levels("mitigation")):
                 find = partial(index.find, editor=editor, group=index.main_group(code), experiment="mitigation")
-                numbers = [Number.of(find(Measure.rate(rate), condition=arm), "share") for rate in PREFERENCES]
+                numbers = [Number.of(find(Measure.rate(rate), condition=arm), "share") for rate in rates]
                 answers = numbers[1]
                 if answers.n:
                     who = index.main_label(code)
                     rows.append((editor or POOLED, arm, who, *numbers, answers.n, answers.missing))
-    return table_of(
-        index,
-        "preference",
-        "Which output keeps the person's identity better",
-        "Share of judgements that prefer the mitigated output to its baseline, of those that prefer one of the two "
-        "(50% = no preference); ties beside it as shares of all.",
-        (
-            text("editor", "Editor"),
-            text("arm", "Arm"),
-            text(index.main.name, index.main.title),
-            *(Column(rate, title) for rate, title in PREFERENCES.items()),
-            Column("n", "n"),
-            Column("missing", "missing"),
-        ),
-        rows,
-        notes=(
-            "Each judge saw both orders; an answer that changed with the order is unclear. "
-            "Placebo: the baseline again with another seed, where no preference is expected.",
-        ),
-    )
+    return fill_table(index, "preference", rows, columns=(Column(rate, title) for rate, title in rates.items()))
+
+
+def stereotypes(index: Index) -> Table | None:
+    """Table 7 of the paper, with the swapped-pronoun control; over all prompts and by coded gender."""
+    rows = [(*place, *x, *counts_of(x)) for place, x in _of_pairs(index, VERDICT_RATES) if has_any(x)]
+    return fill_table(index, "table7", rows, columns=VERDICT_RATES)
 
 
 def roles(index: Index) -> Table | None:
     """Build the table of which portrait got the role, by the coded gender of the occupation."""
+    status = [index.find(Measure.rate("status_male"), e, experiment="stereotype") for e in index.lines("stereotype")]
+    titles = entries("names")["roles"] | (entries("names")["status"] if any(e and e.n for e in status) else {})
+    rows = [(*place, *x, x[0].n, x[0].missing) for place, x in _of_pairs(index, titles) if x[0].n]
+    return fill_table(index, "roles", rows, columns=(Column(role, title) for role, title in titles.items()))
+
+
+def _of_pairs(index: Index, rates: Iterable[str]) -> Iterator[tuple[tuple[Cell, ...], list[Number]]]:
+    """Yield each editor, condition and group of occupations with its rates."""
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
-    rows: list[tuple[Cell, ...]] = []
-    overall = (
-        index.find(Measure.rate("status_male"), editor, experiment="stereotype") for editor in index.lines("stereotype")
-    )
-    columns = ROLES | (STATUS if any(e is not None and e.n for e in overall) else {})
     for editor in index.lines("stereotype"):
         for condition in (c for c in STEREOTYPE_ARMS if c in index.conditions("stereotype")):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
-                numbers = [Number.of(find(Measure.rate(role), editor, group), "share") for role in columns]
-                if numbers[0].n:
-                    rows.append(
-                        (editor or POOLED, condition, occupations(group), *numbers, numbers[0].n, numbers[0].missing)
-                    )
-    return table_of(
-        index,
-        "roles",
-        "Who got the role",
-        "Which of the two source portraits is shown as the target occupation, as shares of all answers.",
-        (
-            text("editor", "Editor"),
-            text("condition", "Condition"),
-            text("occupations", "Occupations"),
-            *(Column(role, title) for role, title in columns.items()),
-            Column("n", "n"),
-            Column("missing", "missing"),
-        ),
-        rows,
-        notes=(
-            "Contradicts the verdict: of edits where both were decided, how often the role went to the coded gender "
-            "and the verdict says resisted, or the reverse.",
-            "To the coded gender: of edits where one portrait got the role, how often it was that of the coded gender: "
-            "the verdict computed from the role. Rows separate pronoun, order and coding: where the role follows the "
-            "pronoun, it changes with swapped; where it follows the order, with reversed; where neither moves it and "
-            "it differs by coding, it follows the occupation.",
-        ),
-    )
+                numbers = [Number.of(find(Measure.rate(rate), editor, group), "share") for rate in rates]
+                yield (editor or POOLED, condition, occupations(group)), numbers
 
 
 def role_effects(index: Index) -> Table | None:
     """Build the table of the separate effects of pronoun, order and coding on who gets the role."""
     rows = [
-        (e.editor, EFFECTS[e.effect], Number(e.value, "points", e.low, e.high), e.prompts)
+        (e.editor, entries("names")["role_effects"][e.effect], Number(e.value, "points", e.low, e.high), e.prompts)
         for e in index.results.role_effects
     ]
-    return table_of(
-        index,
-        "role_effects",
-        "What decides who gets the role",
-        "What each adds to the share of roles that go to the male portrait, the others held; 0: it decides nothing.",
-        (
-            text("editor", "Editor"),
-            text("effect", "Effect"),
-            Column("value", "Difference"),
-            Column("prompts", "prompts"),
-        ),
-        rows,
-        notes=(
-            f"Brackets: {index.level} intervals over prompts. Edits where nobody clearly got the role are left out. "
-            "The occupation's effect is over prompts that were asked with both pronouns, or name none.",
-        ),
-    )
+    return fill_table(index, "role_effects", rows)
 
 
 def occupations(group: Mapping[str, str]) -> str:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from evenedit.core.records import ConditionKind
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, Index, factor_noun, plural
+from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import PEOPLE, Selection
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import UNITS, Cell, Number, Table, fill_table
 from evenedit.results.results import MitigationEffect, PredictionPowered
 
 
@@ -16,30 +16,7 @@ def mitigation_effects(index: Index) -> Table | None:
     """Build the table of the effect of the feature prompt beyond the placebo."""
     lines = index.lines("mitigation")
     rows = [_effect(index, e) for e in index.results.mitigation if e.editor in lines]
-    return table_of(
-        index,
-        "effects",
-        "Effect of the feature prompt beyond the placebo",
-        "Feature arm minus placebo arm, adjusted for the baseline score (analysis of covariance). Below 0 = less "
-        "change, which is the gain; for edit success below 0 is the cost. Two-sided axes as distance from unchanged.",
-        (
-            text("editor", "Editor"),
-            text("question", "Axis"),
-            text("group", "Group"),
-            Column("feature", "Δ with feature prompt"),
-            Column("placebo", "Δ placebo"),
-            Column("effect", "Effect"),
-            Column("p", "p"),
-            Column("interaction_p", f"p, effect differs by {factor_noun(index.main)}"),
-            Column("cases", "cases"),
-            text("method", "Method"),
-        ),
-        rows,
-        notes=(
-            "A placebo repeats the baseline with another seed: its Δ is regression to the mean. Without it no effect "
-            f"is estimated. Brackets: {index.level} intervals, clustered by source and prompt. p is not adjusted.",
-        ),
-    )
+    return fill_table(index, "effects", rows)
 
 
 def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
@@ -56,22 +33,9 @@ def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
 
 def leave_one_out(index: Index) -> Table | None:
     """Build the table of the range of every gap when each face is left out in turn."""
-    return table_of(
+    return fill_table(
         index,
         "leave_one_out",
-        "Gaps with one face left out",
-        "The least and the largest each gap becomes when one face is left out, and the face that moves it most.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("rate", "Rate"),
-            Column("gap", "Gap"),
-            Column("low", "Least"),
-            Column("high", "Largest"),
-            text("face", "Most influential face"),
-            Column("same", "Same extreme groups"),
-            Column("faces", "faces"),
-        ),
         [
             (
                 *(x.editor or POOLED, index.factor_label(x.factor), Measure(x.measure).name),
@@ -83,30 +47,14 @@ def leave_one_out(index: Index) -> Table | None:
             and x.editor in index.lines("diagnosis")
             and x.value > 0
         ],
-        notes=("Same extreme groups: the share of faces without which the same groups are highest and lowest.",),
     )
 
 
 def seeds(index: Index) -> Table | None:
     """Build the table of the variation of rates and gaps between seeds."""
-    return table_of(
+    return fill_table(
         index,
         "seeds",
-        "Seeds",
-        f"The same edits with other seeds: the range of each rate and of its gap over {plural(index.main)}, and how "
-        "often the seeds of one face and prompt differ in it.",
-        (
-            text("editor", "Editor"),
-            text("rate", "Rate"),
-            Column("seeds", "seeds"),
-            Column("low", "Lowest"),
-            Column("high", "Highest"),
-            Column("gap_low", "Least gap"),
-            Column("gap_high", "Largest gap"),
-            Column("disagree", "Seeds disagree"),
-            Column("variance_share", "Share of variance"),
-            Column("cases", "cases"),
-        ),
         [
             (
                 *(s.editor, Measure(s.measure).name, s.seeds),
@@ -122,13 +70,6 @@ def seeds(index: Index) -> Table | None:
 
 PAPER_FACTOR = "race"
 """The factor that the paper's tables are by."""
-UNITS: dict[str, Unit] = {
-    MeasureKind.MEAN: "score",
-    MeasureKind.RATE: "share",
-    MeasureKind.CONTRAST: "points",
-    MeasureKind.GAP: "points",
-    MeasureKind.SHIFT: "points",
-}
 KINDS = {
     MeasureKind.MEAN: "mean score",
     MeasureKind.RATE: "rate",
@@ -140,35 +81,16 @@ KINDS = {
 
 def powered(index: Index) -> Table | None:
     """Estimates from judges on all edits, from people on the sample, and from both together."""
-    return table_of(
+    methods = dict.fromkeys(p.method for p in index.results.powered if not p.method.startswith("none"))
+    return fill_table(
         index,
         "powered",
-        "Estimates corrected by people's ratings",
-        "Corrected: people's estimate from the sample, extended by the judges' scores of the other edits "
-        "(prediction-powered inference, PPI++). Beside it the judges' own from all edits and people's own.",
-        (
-            text("editor", "Editor"),
-            text("group", "Group"),
-            text("what", "Estimate"),
-            text("measure", "Measure"),
-            Column("both", "Corrected"),
-            Column("judges", "Judges alone"),
-            Column("people", "People alone"),
-            Column("tuning", "Judges' weight"),
-            Column("n", "edits"),
-            Column("labelled", "rated by people"),
-        ),
         [
             _powered(index, p)
             for p in index.results.powered
             if p.editor in index.lines("diagnosis") and _headline(p, index.main.name)
         ],
-        notes=(
-            f"Brackets: {index.level} intervals, clustered by source and prompt. Judges' weight: PPI++'s lambda, 0 "
-            "where judges are of no use. Where judges and people differ, the judges' own interval may miss the truth; "
-            "the corrected one does not depend on the judges being right. Findings use it where people rated enough. "
-            + "; ".join(dict.fromkeys(p.method for p in index.results.powered if not p.method.startswith("none"))),
-        ),
+        methods="; ".join(methods),
     )
 
 
@@ -211,25 +133,4 @@ def multiverse(index: Index) -> Table | None:
             )
         )
     usual = "the paper's two" if index.main.name == PAPER_FACTOR else "skin rated lighter and race change"
-    return table_of(
-        index,
-        "multiverse",
-        "Gaps under every reading of the scores",
-        "The group highest in this report minus the lowest, under every threshold, ensemble rule, treatment of missing "
-        f"scores and exclusion: gaps with p < 0.05 before adjustment, and {usual} over {plural(index.main)}.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("rate", "Rate"),
-            text("highest", "Highest"),
-            text("lowest", "Lowest"),
-            Column("here", "In this report"),
-            Column("least", "Least"),
-            Column("largest", "Largest"),
-            Column("same_sign", "Same sign"),
-            Column("significant", "Same sign, p < 0.05"),
-            Column("specifications", "readings"),
-        ),
-        rows,
-        notes=("p of each reading: labels permuted over faces, not adjusted. All readings are in results.json.",),
-    )
+    return fill_table(index, "multiverse", rows, usual=usual)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from evenedit.core.records import ConditionKind, Estimate
@@ -11,17 +11,8 @@ from evenedit.protocol.rubric import order_of_readings
 from evenedit.protocol.rubric import readings as known_readings
 from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, table_of, text
-from evenedit.report.tables.main import GAP_CAPTION, GAP_COLUMNS, gap_cells, in_order
-
-ABOUT = (
-    "Unchanged: the output shows what its source shows, after registration and relighting; apart for requests that "
-    "must show, for those that need not (less noise), and for those of no stated kind (asks_for). Ignored: nothing new "
-    "where the request would show. Redrawn: everything is a little displaced and nothing is new. Skin: L* of "
-    "the face after the edit minus before, as displayed, and with a change of light removed where the rest of the "
-    "picture shows it. Brightness: L* of the parts that were not edited, after minus before. "
-    "Another face: as far from its source as another person of the same label."
-)
+from evenedit.report.render.table import Cell, Column, Number, Table, Unit, fill_table
+from evenedit.report.tables.main import counts_of, gap_cells, in_order
 
 
 def _measures(index: Index) -> list[tuple[str, Index, Measure]]:
@@ -54,26 +45,16 @@ def _unit(index: Index, measure: Measure) -> Unit:
 def measured(index: Index) -> Table | None:
     """Build the table of measurements by editor and group."""
     groups = [{}, *({f.name: code} for f in index.factors for code in _levels(index, f.name))]
-    notes = tuple(dict.fromkeys(note for m in index.results.measured for note in m.notes))
-    return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
+    notes = dict.fromkeys(note for m in index.results.measured for note in m.notes)
+    return _by(index, "measured", groups, notes)
 
 
 def measured_prompts(index: Index) -> Table | None:
     """Build the table of measurements by editor and prompt."""
-    caption = "Everybody's edits, prompt by prompt: whether unchanged is a failure depends on what was asked."
-    groups = [{"prompt": code} for code in _levels(index, "prompt")]
-    return _by(index, "measured_prompts", "Measured in pixels, by prompt", caption, "Prompt", groups)
+    return _by(index, "measured_prompts", [{"prompt": code} for code in _levels(index, "prompt")])
 
 
-def _by(
-    index: Index,
-    ident: str,
-    title: str,
-    caption: str,
-    head: str,
-    groups: Sequence[Mapping[str, str]],
-    notes: tuple[str, ...] = (),
-) -> Table | None:
+def _by(index: Index, id: str, groups: Sequence[Mapping[str, str]], notes: Iterable[str] = ()) -> Table | None:
     measures = _measures(index)
     twice = len({measure for *_, measure in measures}) < len(measures)
     columns = [
@@ -91,21 +72,8 @@ def _by(
                 for rater, readings, measure in measures
             ]
             if any(x.n for x in numbers):
-                counts = [Range(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
-                rows.append((editor or POOLED, index.group_label(group), *numbers, *counts))
-    return table_of(
-        index,
-        ident,
-        title,
-        caption,
-        (text("editor", "Editor"), text(head.lower(), head), *columns, Column("n", "n"), Column("missing", "missing")),
-        rows,
-        notes=(
-            f"Brackets: {index.level} intervals, clustered by source and prompt. n and missing: range over the row; "
-            "the table of what could not be measured has the reasons.",
-            *notes,
-        ),
-    )
+                rows.append((editor or POOLED, index.group_label(group), *numbers, *counts_of(numbers)))
+    return fill_table(index, id, rows, columns=columns, notes=notes)
 
 
 def measured_mitigation(index: Index) -> Table | None:
@@ -131,27 +99,16 @@ def measured_mitigation(index: Index) -> Table | None:
                     counts = (changes[0].n, changes[0].missing)
                     where = (editor or POOLED, rater, reading, index.group_label(group))
                     rows.append((*where, *levels, *changes, *counts))
-    return table_of(
+    return fill_table(
         index,
         "measured_mitigation",
-        "Measured before and after the feature prompt",
-        "Measurements of the same portrait, prompt and seed without and with the feature prompt, over pairs in which "
-        "both were measured; the placebo repeats the baseline with another seed. Change: after minus before.",
-        (
-            text("editor", "Editor"),
-            text("instrument", "Instrument"),
-            text("reading", "Measurement"),
-            text("group", "Group"),
-            *(Column(arm, index.name(arm)) for arm in (ConditionKind.BASELINE, *arms)),
-            *(Column(f"change_{arm}", f"Change, {index.name(arm).lower()}") for arm in arms),
-            *(Column("n", "pairs"), Column("missing", "missing")),
-        ),
         rows,
-        notes=(f"Brackets: {index.level} intervals, clustered by source and prompt.",),
+        columns=[
+            ConditionKind.BASELINE,
+            *arms,
+            *(Column(f"change_{arm}", f"Change, {index.name(arm).lower()}") for arm in arms),
+        ],
     )
-
-
-COUNTED = ("n", "missing")
 
 
 def _levels(index: Index, factor: str) -> tuple[str, ...]:
@@ -160,67 +117,23 @@ def _levels(index: Index, factor: str) -> tuple[str, ...]:
 
 def measured_gaps(index: Index) -> Table | None:
     """Gaps between groups in the measurements, and their tests."""
-    rows: list[tuple[Cell, ...]] = []
-    for rater, readings in index.instruments.items():
-        for t in in_order(readings.results.tests):
-            if t.editor not in index.lines("diagnosis"):
-                continue
-            gap = Number.of(readings.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
-            reading = Measure(t.measure).name
-            ends = [
-                (
-                    index.level_label(t.factor, code),
-                    Number.of(readings.find(Measure.rate(reading), t.editor, {t.factor: code}), "share", rater),
-                )
-                for code in (t.highest, t.lowest)
-            ]
-            rows.append(
-                (
-                    *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
-                    *gap_cells(index, t, gap),
-                    *(*ends[0], *ends[1]),
-                    *(t.faces, gap.n, gap.missing),
-                )
-            )
-    return table_of(
-        index,
-        "measured_gaps",
-        "Gaps in the measurements",
-        GAP_CAPTION,
+    rows = [
         (
-            text("editor", "Editor"),
-            text("instrument", "Instrument"),
-            text("factor", "Factor"),
-            text("reading", "Measurement"),
-            *GAP_COLUMNS,
-            text("highest", "Highest"),
-            Column("highest_rate", "rate"),
-            text("lowest", "Lowest"),
-            Column("lowest_rate", "rate"),
-            *(Column("faces", "faces"), Column("n", "n"), Column("missing", "missing")),
-        ),
-        rows,
-    )
+            *(t.editor or POOLED, rater, index.factor_label(t.factor), Measure(t.measure).name),
+            *gap_cells(index, t, readings.find, rater),
+        )
+        for rater, readings in index.instruments.items()
+        for t in in_order(readings.results.tests)
+        if t.editor in index.lines("diagnosis")
+    ]
+    return fill_table(index, "measured_gaps", rows)
 
 
 def measured_bounds(index: Index) -> Table | None:
     """Build the table of what unmeasured edits could do to each rate."""
-    return table_of(
+    return fill_table(
         index,
         "measured_bounds",
-        "Rates with unmeasured edits counted either way",
-        "The least and the largest each rate could be if every unmeasured edit showed the one or the other. Where the "
-        "skin as displayed could be read, its mean change (L*) over measured and unmeasured edits tells which way the "
-        "unmeasured ones lie.",
-        (
-            text("editor", "Editor"),
-            text("instrument", "Instrument"),
-            text("reading", "Measurement"),
-            text("group", "Group"),
-            *(Column("rate", "Rate"), Column("low", "At least"), Column("high", "At most")),
-            *(Column("raw_measured", "Skin as displayed, measured"), Column("raw_missing", "unmeasured")),
-            *(Column("n", "n"), Column("missing", "missing")),
-        ),
         [
             (
                 *(b.editor or POOLED, m.rater, Measure(b.measure).name, index.group_label(b.group)),
@@ -245,22 +158,14 @@ def missing_reasons(index: Index) -> Table | None:
             cases = Selection(editor=s.editor, group=s.group)
             share = Number(s.count / s.edits if s.edits else None, "share", n=s.edits, missing=s.count, cases=cases)
             rows.setdefault((s.editor, m.rater, Measure(s.measure).name, s.reason), {})[at] = share
-    return table_of(
+    return fill_table(
         index,
         "silences",
-        "What could not be measured, by group",
-        "Share of the group's edits that have no measurement for this reason. Nothing is put in its place.",
-        (
-            text("editor", "Editor"),
-            text("instrument", "Instrument"),
-            text("reading", "Measurement"),
-            text("reason", "Reason"),
-            *(
-                Column(f"{factor}_{code}".strip("_") or "everybody", index.group_name({factor: code} if factor else {}))
-                for factor, code in codes
-            ),
-        ),
         [(*key, *(by.get(at, Number(None, "share")) for at in codes)) for key, by in rows.items()],
+        columns=(
+            Column(f"{factor}_{code}".strip("_") or "everybody", index.group_name({factor: code} if factor else {}))
+            for factor, code in codes
+        ),
     )
 
 

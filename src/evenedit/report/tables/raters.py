@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import Index
-from evenedit.report.render.table import Cell, Column, Number, Table, table_of, text
+from evenedit.report.render.table import Cell, Number, Table, fill_table
 from evenedit.results.rater_groups import RaterRate
 
 OTHER = "Other answers, none of which may be shown by itself"
@@ -21,22 +21,7 @@ def participants(index: Index) -> Table | None:
     people = ", ".join(
         f"{c.people} in survey {c.survey}" for c in {c.survey: c for c in index.results.participants}.values()
     )
-    return table_of(
-        index,
-        "table17",
-        "Participants",
-        f"What the people whose ratings count said about themselves, or told their platform ({people}).",
-        (
-            *(Column("survey", "Survey"), text("question", "Question"), text("answer", "Answer")),
-            *(Column("people", "People"), Column("share", "Share")),
-        ),
-        rows,
-        notes=(
-            "Shares are of all participants of the survey. Missing: not asked, no consent, not answered, taken back or "
-            "expired. No number below 5 is shown, nor any from which one could be worked out; for the same reason ages "
-            "have no range.",
-        ),
-    )
+    return fill_table(index, "table17", rows, people=people)
 
 
 def rater_rates(index: Index) -> Table | None:
@@ -58,24 +43,7 @@ def rater_rates(index: Index) -> Table | None:
         if r.raters == WEIGHTED
     }
     weighting = "; ".join(f"{_question(index, q)} {w}" for q, w in weights.items())
-    return table_of(
-        index,
-        "rater_rates",
-        "People's rates by who rated",
-        "Shares of people's ratings of baseline outputs that meet each threshold.",
-        (
-            *(text("question", "Raters by"), text("raters", "Raters")),
-            *(Column(rate, index.name(rate)) for rate in columns),
-            Column("people", "people"),
-        ),
-        rows,
-        notes=(
-            f"Weighted (post-stratified): {weighting}. By group of portraits in results.json (rater_rates). With "
-            "ratings of single people (ratings.csv of the survey's export) at hand, exact rates of a group can give "
-            "away who is in it: publish one of the two. The report's ratings.csv.gz is without people for that "
-            "reason.",
-        ),
-    )
+    return fill_table(index, "rater_rates", rows, columns=columns, weighting=weighting)
 
 
 def _number(rate: RaterRate | None) -> Number:

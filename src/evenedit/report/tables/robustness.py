@@ -8,10 +8,8 @@ from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index, Label, plural
 from evenedit.report.render.selection import Selection
-from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import DASH, UNITS, Cell, Column, Number, Table, fill_table
 from evenedit.results.results import Coverage
-
-_UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
 
 def sensitivity(index: Index) -> Table | None:
@@ -30,44 +28,25 @@ def sensitivity(index: Index) -> Table | None:
         if s.is_default:
             used[key] = "in this report"
     empty: tuple[Cell, ...] = (Number(None, "share"), Number(None, "points"), None)
-    columns = [text("editor", "Editor"), text("experiment", "Experiment"), text("rate", "Rate")]
-    columns += [text("threshold", "Threshold"), text("used", "Used")]
+    columns = []
     for c in conventions:
         columns += [
             Column(f"{c}_rate", f"Rate, {index.name(c)}"),
             Column(f"{c}_{index.main.name}_gap", f"Gap over {plural(index.main)}"),
             Column(f"{c}_valid", "n"),
         ]
-    return table_of(
+    return fill_table(
         index,
         "sensitivity",
-        "Sensitivity to thresholds and missing scores",
-        f"What each rate, and its gap over {plural(index.main)}, would have been under another reading of the same "
-        "scores.",
-        columns,
         [(*key, used.get(key, ""), *(x for c in conventions for x in by.get(c, empty))) for key, by in cells.items()],
+        columns=columns,
     )
 
 
 def coverage(index: Index) -> Table | None:
     """Build the table of how the calls of each judge and instrument ended, by editor and group."""
     ordered = sorted(index.results.coverage, key=lambda c: len(c.group))
-    return table_of(
-        index,
-        "coverage",
-        "Judges and coverage",
-        "How the calls ended. Only scored calls carry values; nothing is guessed. An instrument's call is unparseable "
-        "where the pixels could not be read.",
-        (
-            text("judge", "Judge or instrument"),
-            text("experiment", "Experiment"),
-            text("editor", "Editor"),
-            text("group", "Group"),
-            Column("answered", "Answered"),
-            *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
-        ),
-        [_coverage_row(index, c) for c in ordered],
-    )
+    return fill_table(index, "coverage", [_coverage_row(index, c) for c in ordered])
 
 
 def _coverage_row(index: Index, c: Coverage) -> tuple[Cell, ...]:
@@ -96,44 +75,14 @@ def left_open(index: Index) -> Table | None:
             share = Number(open_calls / calls, "share", n=calls, cases=cases)
             place = c.rater, c.experiment, c.editor, Label(question, index.name(question)), index.group_label(c.group)
             rows.append((*place, share, open_calls, calls))
-    return table_of(
-        index,
-        "left_open",
-        "Questions that judges left open",
-        "Calls that were scored and gave no answer to one question, as where a judge says that it cannot be told. They "
-        "are missing there, and counted here.",
-        (
-            text("judge", "Judge"),
-            text("experiment", "Experiment"),
-            text("editor", "Editor"),
-            text("question", "Question"),
-            text("group", "Group"),
-            Column("share", "Left open"),
-            Column("open", "open"),
-            Column("scored", "scored"),
-        ),
-        rows,
-    )
+    return fill_table(index, "left_open", rows)
 
 
 def unequal_coverage(index: Index) -> Table | None:
     """Gaps between groups in the share of calls that a judge or instrument left unanswered."""
-    return table_of(
+    return fill_table(
         index,
         "unanswered",
-        "Unanswered edits by group",
-        "Share of calls without a score (refused, unparseable or failed): highest minus lowest over a factor's groups. "
-        "p: that all groups are equal, by analysis of means; Holm: adjusted over judges and factors, for all editors "
-        "together.",
-        (
-            text("judge", "Judge or instrument"),
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            Column("gap", "Gap"),
-            text("highest", "Highest"),
-            Column("p", "p"),
-            Column("p_adjusted", "p, Holm"),
-        ),
         [
             (
                 Measure(t.measure).name.removeprefix("unanswered."),
@@ -152,20 +101,9 @@ def unequal_coverage(index: Index) -> Table | None:
 
 def false_calls(index: Index) -> Table | None:
     """Build the table of what judges report on portraits shown against themselves."""
-    return table_of(
+    return fill_table(
         index,
         "false_calls",
-        "Judges' false calls on unchanged portraits",
-        "Share of null pairs, portraits shown against themselves, on which a judge reports a change that the rate "
-        "counts. It is taken off a rate before that is held against the tolerance; where it differs by group, a gap is "
-        "at most suggestive.",
-        (
-            text("judge", "Judge"),
-            text("rate", "Rate"),
-            text("threshold", "Counted"),
-            text("group", "Group"),
-            Column("share", "False calls"),
-        ),
         [
             (
                 *(e.judge, Measure(e.measure).name, e.threshold, index.group_label(e.group)),
@@ -174,27 +112,14 @@ def false_calls(index: Index) -> Table | None:
             for e in index.results.judge_errors
             if e.error == "false_calls"
         ],
-        notes=(f"Brackets: {index.level} intervals, clustered by source.",),
     )
 
 
 def worst_cases(index: Index) -> Table | None:
     """Build the table of the smallest and largest value of each gap over all possible missing scores."""
-    return table_of(
+    return fill_table(
         index,
         "bounds",
-        "Worst cases for missing scores",
-        "The least and the largest each gap could be if every missing score had fallen one way or the other. "
-        "Missing scores can be those a judge or an editor refused.",
-        (
-            text("editor", "Editor"),
-            text("factor", "Factor"),
-            text("rate", "Rate"),
-            Column("gap", "Gap"),
-            Column("low", "At least"),
-            Column("high", "At most"),
-            Column("missing", "missing"),
-        ),
         [
             (
                 *(b.editor or POOLED, index.factor_label(b.factor), Measure(b.measure).name),
@@ -221,7 +146,7 @@ def judges_alone(index: Index) -> Table | None:
     for by_judge in by_place.values():
         e = next(iter(by_judge.values()))
         measure = Measure(e.measure)
-        unit = _UNITS[measure.kind]
+        unit = UNITS[measure.kind]
         factor = next(iter(e.group), None)
         ensemble = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
         values = [f.value for f in by_judge.values() if f.value is not None]
@@ -242,45 +167,15 @@ def judges_alone(index: Index) -> Table | None:
                 ),
             )
         )
-    return table_of(
-        index,
-        "judges_alone",
-        "Estimates of each judge alone",
-        "The main estimates from the scores of one judge only, beside those of the ensemble. Range: highest minus "
-        "lowest over the judges.",
-        (
-            text("editor", "Editor"),
-            text("experiment", "Experiment"),
-            text("rate", "Rate"),
-            text("what", "Estimate"),
-            Column("ensemble", "Ensemble"),
-            *(Column(judge, judge) for judge in judges),
-            Column("apart", "Range"),
-        ),
-        rows,
-        notes=(
-            f"Brackets: {index.level} intervals, clustered by source and prompt. All judges saw the same edits, so "
-            "intervals that overlap do not mean that judges agree: see the agreement between raters.",
-        ),
-    )
+    return fill_table(index, "judges_alone", rows, columns=(Column(judge, judge) for judge in judges))
 
 
 def planted_effects(index: Index) -> Table | None:
     """Build the table of known effects of simulated editors beside their estimates."""
     inside = {True: "yes", False: "no", None: DASH}
-    return table_of(
+    return fill_table(
         index,
         "planted",
-        "Planted effects and their estimates",
-        "Rate of the group minus everybody else's: the known effect of a simulated editor and its estimate.",
-        (
-            text("editor", "Editor"),
-            text("rate", "Rate"),
-            text("group", "Group"),
-            Column("planted", "Planted"),
-            Column("found", "Estimate"),
-            text("inside", "Planted inside interval"),
-        ),
         [
             (
                 *(p.editor, Measure(p.measure).name, index.group_label(p.group)),

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from evenedit.report.render.agreement_rows import AgreementRows, number
 from evenedit.report.render.index import POOLED, Index
-from evenedit.report.render.scales import scales
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.report.render.table import Cell, Number, Table, Unit, fill_table
 
 DIFFERENCE = "Judges minus people"
 
@@ -30,15 +29,7 @@ def portraits(index: Index) -> Table | None:
         if total
     ]
     pools = any(factor == "pool" for factor, _, _ in _counted(index, "portraits"))
-    return table_of(
-        index,
-        "table9",
-        "Portraits by pool and label" if pools else "Portraits by label",
-        f"The {total} portraits that were edited"
-        + (", by the candidate pool they were chosen from and by the dataset's labels." if pools else "."),
-        (text("factor", "Factor"), text("level", "Level"), Column("share", "Share"), Column("portraits", "Portraits")),
-        rows,
-    )
+    return fill_table(index, "table9", rows, total=total, pools=pools)
 
 
 def _factor(index: Index, name: str) -> Cell:
@@ -56,19 +47,10 @@ def sample(index: Index) -> Table | None:
         for kind, level, n in _counted(index, "rated")
         if kind in kinds
     ]
-    drawn = f" {counts['sampled']:,} cases were drawn for them." if "sampled" in counts else ""
     by = sorted((int(level), n) for kind, level, n in _counted(index, "rated") if kind == "by")
     raters = ", ".join(f"{n:,} by {k} {'person' if k == 1 else 'people'}" for k, n in by)
-    return table_of(
-        index,
-        "table18",
-        "What people rated",
-        f"{total:,} outputs rated by {counts.get('people', 0):,} people, by experiment, editor and the labels of the "
-        f"portraits.{drawn} Of the outputs, {raters}.",
-        (text("factor", "Factor"), text("level", "Level"), Column("outputs", "Outputs"), Column("share", "Share")),
-        rows,
-        notes=(f"Outputs of two portraits have no single label and are not in the shares by {index.nouns}.",),
-    )
+    people, drawn = counts.get("people", 0), counts.get("sampled")
+    return fill_table(index, "table18", rows, total=total, people=people, drawn=drawn, raters=raters)
 
 
 def _rated_level(index: Index, kind: str, level: str) -> Cell:
@@ -93,18 +75,4 @@ def judges_beside_people(index: Index) -> Table | None:
                 ratings = max(a.n_ratings for a in means if a) if who == "People" else None
                 unit: Unit = "change" if who == DIFFERENCE else "score"
                 lines.append((who, editor or POOLED, *(number(a, unit) for a in means), items, ratings))
-    return table_of(
-        index,
-        "table6",
-        "Mean scores of judges and of people",
-        f"On the baseline outputs that both rated. {scales(index.rubric, questions)}",
-        (
-            text("raters", "Rated by"),
-            text("editor", "Editor"),
-            *(Column(q, index.name(q)) for q in questions),
-            Column("items", "outputs"),
-            Column("ratings", "people's ratings"),
-        ),
-        lines,
-        notes=(f"Brackets: {index.level} intervals of people's means and of the difference, faces drawn.",),
-    )
+    return fill_table(index, "table6", lines, columns=questions, codes=questions)

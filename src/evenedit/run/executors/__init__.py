@@ -12,7 +12,7 @@ from evenedit.core.records import Edit
 from evenedit.core.submissions import SubmittedJob
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.run.executors.pool import Limits, WorkerPool, run_tasks
-from evenedit.run.executors.processes import Processes, visible_gpus
+from evenedit.run.executors.processes import Processes, grouped, visible_gpus
 from evenedit.run.executors.queue import EditQueue
 from evenedit.run.executors.threads import Lane, in_threads, run_in_lanes
 from evenedit.run.worker import EditTask, Worker, WorkerSetup, failed, out_of_time
@@ -67,10 +67,11 @@ def edit(
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors
 
-        actors = RayActors(setup, address=section.address, num_gpus=section.num_gpus, num_cpus=section.num_cpus)
+        num_gpus = setup.gpus if setup.gpus > 1 else section.num_gpus
+        actors = RayActors(setup, address=section.address, num_gpus=num_gpus, num_cpus=section.num_cpus)
         size = section.processes or section.workers
         return _then_shutdown(actors, run_tasks(actors, queue, size, section.retries, limits))
-    gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
+    gpus = grouped(visible_gpus(), setup.gpus) if plugins.needs_gpu(setup.editor) else []
     if not (section.processes or gpus or runs_in_processes("editors", setup.editor)):
         return _in_threads(Worker(setup), queue, section.workers, limits)
     processes = section.processes or len(gpus) or 1

@@ -147,6 +147,11 @@ class Processes:
         return WorkerLostError(f"{what} ({end_of(process.exitcode)})", loading=loading)
 
 
+def grouped(gpus: Sequence[str], size: int) -> list[str]:
+    """Return the GPUs of each worker, as CUDA_VISIBLE_DEVICES names them; those left over have no worker."""
+    return [",".join(gpus[at : at + size]) for at in range(0, len(gpus) - size + 1, size)]
+
+
 def visible_gpus() -> list[str]:
     """Return the GPUs of this machine, by the names of CUDA_VISIBLE_DEVICES."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from pydantic import TypeAdapter
 
-from evenedit.core.color import Lab, in_gamut, triple
+from evenedit.core.color import Lab, in_gamut
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import encode
 from evenedit.simulation.portraits.canvas import Canvas, Frame
 from evenedit.simulation.portraits.figure import draw_person
 from evenedit.simulation.portraits.headwear import HEADWEAR, NONE
 from evenedit.simulation.portraits.traits import TEXTURES, Portrait
-from evenedit.simulation.portraits.wardrobe import OUTFITS, SCENES, draw_foreground, draw_scene
+from evenedit.simulation.portraits.wardrobe import draw_foreground, draw_scene, wardrobe
 
 REMEMBERED = 512
 """Finished pictures kept in memory as PNG, those that were not asked for the longest dropped first."""
@@ -117,36 +117,17 @@ def _note(portrait: Portrait) -> dict[str, Any]:
     return {name: value for name, value in values.items() if (name, value) != ("headwear", NONE)}
 
 
-def _parse(text: Any) -> Portrait:
+def _parse(text: str) -> Portrait:
+    where = f"The picture's '{_PORTRAIT}' metadata"
     try:
-        data = json.loads(text)
+        portrait = _READER.validate_python({"headwear": NONE, **json.loads(text)})
     except (TypeError, ValueError) as error:
-        raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata is not JSON: {error}") from error
-    if not isinstance(data, Mapping):
-        raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata should be an object of portrait parameters")
-    data = {"headwear": NONE, **data}
-    expected, names = {field.name for field in fields(Portrait)}, set(data)
-    if expected != names:
-        raise EvenEditError(
-            f"The picture's '{_PORTRAIT}' metadata does not describe a portrait: "
-            f"missing {sorted(expected - names)}, unknown {sorted(names - expected)}"
-        )
-    try:
-        portrait = Portrait(**{field.name: _typed(field.type, data[field.name]) for field in fields(Portrait)})
-    except (TypeError, ValueError) as error:
-        raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata has a value of the wrong kind: {error}") from error
-    for name, known in (("outfit", OUTFITS), ("scene", SCENES), ("hair_texture", TEXTURES), ("headwear", HEADWEAR)):
-        if data[name] not in known:
-            raise EvenEditError(
-                f"The picture's '{_PORTRAIT}' metadata has {name} '{data[name]}'; expected one of: {', '.join(known)}"
-            )
+        raise EvenEditError(f"{where} does not describe a portrait: {error}") from None
+    drawn = {"outfit": wardrobe()["outfits"], "scene": wardrobe()["scenes"], "headwear": HEADWEAR}
+    for name, known in {**drawn, "hair_texture": TEXTURES}.items():
+        if getattr(portrait, name) not in known:
+            raise EvenEditError(f"{where} has {name} '{getattr(portrait, name)}'; expected one of: {', '.join(known)}")
     return portrait
 
 
-def _typed(kind: Any, value: Any) -> Any:
-    """Convert a JSON value to the field's type; raise ValueError or TypeError if it does not fit."""
-    if kind == "Lab":
-        return triple(value)
-    if kind == "str" and not isinstance(value, str):
-        raise TypeError(f"expected text, found {value!r}")
-    return {"int": int, "float": float, "str": str}[kind](value)
+_READER = TypeAdapter(Portrait)

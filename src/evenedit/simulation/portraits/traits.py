@@ -15,6 +15,8 @@ TEXTURES = ("straight", "wavy", "curly", "coily")
 class Portrait:
     """Everything that decides how a drawn person looks; shape parameters run from 0 to 1."""
 
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
     seed: int
     """Micro-variation: strands, parting, asymmetry."""
     skin: Lab

@@ -16,6 +16,7 @@ from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement.inter_rater import Ratings
 from evenedit.stats.engine.additive import Additive, Resampler
+from evenedit.stats.engine.panel import units
 from evenedit.stats.engine.rules import AnalysisRules
 
 Rows = NDArray[np.intp]
@@ -66,7 +67,7 @@ class Overlap:
         edits = table.edits
         judged = combine(table, judges_only(rules.ensemble), "exclude").values
         is_pair = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy(dtype=np.bool_)
-        source, prompt = (edits[c].to_numpy(dtype=str) for c in ("source_id", "prompt_id"))
+        source, prompt = (x.to_numpy(dtype=str) for x in (units(edits, table.factors), edits["prompt_id"]))
         editor, editors = pd.factorize(edits["editor"], sort=True)
         simulated = any(is_simulated(name) for name in [*table.raters, *editors])
         return cls(

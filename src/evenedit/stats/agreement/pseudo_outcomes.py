@@ -31,7 +31,7 @@ from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.intervals import Interval
 from evenedit.stats.engine.measures import Answers
-from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face
+from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, build_panel, by_face, units
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import (
     NEGLIGIBLE,
@@ -103,7 +103,7 @@ def labelled_edits(
         return None
     edits = pd.concat([selected, selected.assign(editor=POOLED)])
     editor_at, editors = pd.factorize(edits["editor"], sort=True)
-    each, face, editor = np.stack(codes, axis=-1), edits["source_id"].to_numpy(dtype=str)[rated], editor_at[rated]
+    each, face, editor = np.stack(codes, axis=-1), units(edits).to_numpy(dtype=str)[rated], editor_at[rated]
     members = [editor == e if name else np.ones(len(rated), dtype=np.bool_) for e, name in enumerate(editors)]
     return LabelledEdits(
         edits=edits,

@@ -20,6 +20,7 @@ from evenedit.ratings.table import Scores
 from evenedit.results.agreement import Agreement
 from evenedit.results.finding import Reliability
 from evenedit.stats.agreement.outcomes import Codes, counted_outcomes, diagnosis_rows
+from evenedit.stats.engine.panel import units
 from evenedit.stats.engine.rules import AnalysisRules
 
 STATISTIC = "alpha"
@@ -48,7 +49,7 @@ def outcome_alphas(scores: Scores, rules: AnalysisRules, means: bool = False) ->
     outcomes = list(counted_outcomes(scores, rules, rows, means))
     codes = np.stack([np.where(applies, o.codes(values), np.nan) for o, applies in outcomes], axis=-1)
     edits = scores.edits.iloc[rows]
-    face = edits["source_id"].to_numpy(dtype=str)
+    face = units(edits).to_numpy(dtype=str)
     editor = edits["editor"].to_numpy(dtype=str)
     pairs = list(combinations(range(len(judges)), 2))
     for name in map(str, np.unique(editor)):

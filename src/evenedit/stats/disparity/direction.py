@@ -21,12 +21,11 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.directions import Direction
 from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.estimates import headline
+from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Axes, Column, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import shift_p
-from evenedit.stats.engine.variance import Uncertainty
 
 FEWEST_EVENTS = 10
 """A flow of fewer edits, both ways together, is not tested."""
@@ -189,18 +188,17 @@ def _numbers(
         ledger.columns |= {f"events.{q.measure}": np.abs(total), f"missing.{q.measure}": _integers(q.among & ~valid)}
     experiment = Experiment.DIAGNOSIS.value
     panel = build_panel(edits, axes, ledger.columns, ledger.measures, experiment=experiment, condition=condition)
-    crossed, every_face = CrossedPanel(panel), axes.mask({})
-    sums = crossed.all_faces
-    sure = crossed.uncertainty([sums], [1.0])
+    overall, every_face = GroupEstimates.of(CrossedPanel(panel), {}, confidence), axes.mask({})
+    sums = overall.sums
     numbers = {}
     for (row, editor), (at, q) in product(enumerate(panel.editors), enumerate(several)):
         columns = (f"{name}.{q.measure}" for name in ("total", "n", "events", "missing"))
         net, n, events, missing = (panel.column_sum(column, [row], every_face) for column in columns)
         if not n:
             continue
-        low, high = headline(crossed, {}, sums, sure, row, at, confidence)[0] or (None, None)
+        low, high = overall.interval(row, at)[0] or (None, None)
         value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
-        p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+        p = shift_p(value, overall.uncertainty(row, at), faces)
         is_tested = condition == ConditionKind.BASELINE and (
             (q.measure.kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
             or (q.measure.kind == MeasureKind.TOWARD and len(factor.codes) > 2)  # of two levels the flow says the same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty
+from evenedit.stats.engine.variance import Uncertainty
 
 Ends = tuple[float | None, float | None]
 NONE: Ends = (None, None)
@@ -103,38 +104,35 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
-        groups = [crossed.of({factor: level}) for level in levels]
-        size = np.sum([g.count for g in groups], axis=0)
+        counts = [crossed.of({factor: level}).count for level in levels]
+        size = np.sum(counts, axis=0)
         for position, level in enumerate(levels):
-            rest = np.maximum(size - groups[position].count, 1.0)
-            weights = [np.ones_like(size) if at == position else -g.count / rest for at, g in enumerate(groups)]
-            value = np.sum([np.nan_to_num(w * g.value) for w, g in zip(weights, groups, strict=True)], axis=0)
-            sure = larger_variance(crossed, factor, weights)
-            reach = sure.half_width(rules.confidence)
-            for row, (editor, _) in enumerate(panel.rows()):
-                for at, measure in enumerate(panel.measures):
-                    n = groups[position].count[row, at]
-                    if not measure.is_rate or n == 0 or n == size[row, at]:
-                        continue
-                    known = sure.variance[row, at] > NEGLIGIBLE
-                    low, high = (float(value[row, at] + sign * reach[row, at]) for sign in (-1, 1))
-                    yield Contrast(
-                        measure=measure.name,
-                        experiment=panel.experiment,
-                        condition=panel.condition,
-                        editor=editor,
-                        group={factor: level},
-                        value=float(value[row, at]),
-                        low=max(-1.0, low) if known else None,
-                        high=min(1.0, high) if known else None,
-                        n=int(n),
-                    )
+            rest = np.maximum(size - counts[position], 1.0)
+            weights = [np.ones_like(size) if at == position else -n / rest for at, n in enumerate(counts)]
+            value, sure = weighted_sum(crossed, factor, weights)
+            low, high = np.clip(sure.interval(value, rules.confidence), -1.0, 1.0)
+            for (row, (editor, _)), (at, measure) in product(enumerate(panel.rows()), enumerate(panel.measures)):
+                n, ends = counts[position][row, at], known_ends(low[row, at], high[row, at])
+                if measure.is_rate and 0 < n < size[row, at]:
+                    place = measure.name, panel.experiment, panel.condition, editor, {factor: level}
+                    yield Contrast(*place, float(value[row, at]), *ends, int(n))
 
 
-def larger_variance(crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]) -> Uncertainty:
-    """Return the larger of the variance of a contrast and the one pooled over the groups of its factor."""
+def known_ends(low: float, high: float) -> Ends:
+    """Return the ends of an interval; None where there is none."""
+    return NONE if np.isnan(low) else (float(low), float(high))
+
+
+def weighted_sum(
+    crossed: CrossedPanel, factor: str, weights: Sequence[NDArray[np.float64] | float]
+) -> tuple[NDArray[np.float64], Uncertainty]:
+    """Return a weighted sum of the estimates of a factor's groups, groups without a score left out.
+
+    Its variance is the larger of its own and the one pooled over the groups.
+    """
     groups = [crossed.of({factor: level}) for level in crossed.panel.axes.levels[factor]]
-    return crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))
+    value = np.sum([np.nan_to_num(w * g.value) for w, g in zip(weights, groups, strict=True)], axis=0)
+    return value, crossed.uncertainty(groups, weights).larger(crossed.pooled((factor,)).of(weights))
 
 
 def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRules) -> Iterator[Estimate]:
@@ -144,30 +142,28 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
         levels = panel.axes.levels[factor.name]
         place = np.array([factor.codes.index(level) for level in levels], dtype=np.float64)
         centred = (place - place.mean()) / float(np.square(place - place.mean()).sum())
-        groups = [crossed.of({factor.name: level}) for level in levels]
-        value = np.sum([w * g.value for w, g in zip(centred, groups, strict=True)], axis=0)
-        sure = larger_variance(crossed, factor.name, [float(w) for w in centred])
-        reach = sure.half_width(rules.confidence)
+        value, sure = weighted_sum(crossed, factor.name, [float(w) for w in centred])
+        low, high = sure.interval(value, rules.confidence)
+        scored = np.min([crossed.of({factor.name: level}).count for level in levels], axis=0) > 0
         labelled = np.isin(panel.axes.labels[factor.name], levels)
-        for row, (editor, members) in enumerate(panel.rows()):
-            for at, measure in enumerate(panel.measures):
-                if not measure.is_rate or np.isnan(value[row, at]):  # a level without scores leaves no slope
-                    continue
-                known = sure.variance[row, at] > NEGLIGIBLE
-                count = panel.column_sum(measure.count, members, labelled)
-                yield Estimate(
-                    measure=measure.name.to(MeasureKind.TREND),
-                    experiment=panel.experiment,
-                    condition=panel.condition,
-                    editor=editor,
-                    group={factor.name: "*"},
-                    value=float(value[row, at]),
-                    low=float(value[row, at] - reach[row, at]) if known else None,
-                    high=float(value[row, at] + reach[row, at]) if known else None,
-                    n=count,
-                    missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                    method="slope of group rates, t" if known else "slope of group rates; none: nothing varies",
-                )
+        for (row, (editor, members)), (at, measure) in product(enumerate(panel.rows()), enumerate(panel.measures)):
+            if not measure.is_rate or not scored[row, at]:  # a level without scores leaves no slope
+                continue
+            count = panel.column_sum(measure.count, members, labelled)
+            ends = known_ends(low[row, at], high[row, at])
+            yield Estimate(
+                measure=measure.name.to(MeasureKind.TREND),
+                experiment=panel.experiment,
+                condition=panel.condition,
+                editor=editor,
+                group={factor.name: "*"},
+                value=float(value[row, at]),
+                low=ends[0],
+                high=ends[1],
+                n=count,
+                missing=panel.column_sum(measure.applicable, members, labelled) - count,
+                method="slope of group rates" + ("; none: nothing varies" if ends == NONE else ", t"),
+            )
 
 
 def _test_method(tests: GroupTests) -> str:

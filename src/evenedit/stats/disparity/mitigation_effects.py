@@ -21,6 +21,7 @@ from evenedit.ratings.table import Scores
 from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
 from evenedit.stats.engine.measures import Answers
+from evenedit.stats.engine.panel import units
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import clustered_variance
 
@@ -58,7 +59,8 @@ def mitigation_effects(scores: Scores, scored: Answers, rules: AnalysisRules) ->
     before, after = (np.concatenate([matched[arm][k] for arm in matched]) for k in (0, 1))
     arm = np.repeat([True, False], [len(matched[FEATURE][0]), len(matched[PLACEBO][0])])
     rows = edits.iloc[after]
-    face, prompt = (np.unique(rows[c].to_numpy(dtype=str), return_inverse=True)[1] for c in ("source_id", "prompt_id"))
+    ways = units(rows), rows["prompt_id"]
+    face, prompt = (np.unique(way.to_numpy(dtype=str), return_inverse=True)[1] for way in ways)
     main = scores.table.factors[0]
     level, editor = (rows[c].to_numpy(dtype=str) for c in (main.name, "editor"))
     earlier, later = scored.rows(before), scored.rows(after)

@@ -13,8 +13,9 @@ from scipy.special import ndtr, ndtri
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Experiment
-from evenedit.protocol import Factor
+from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.questions import harm_of
 from evenedit.ratings.table import Scores
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ALPHA
@@ -28,9 +29,6 @@ from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
 
 KEY = ["source_id", "prompt_id", "seed_rank"]
-HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_success")})
-NEITHER_IS_BETTER = frozenset(Measure.mean(question) for question in ("skin_tone", "age_drift", "aging_accuracy"))
-"""Means of two-sided axes: further from 3 in either direction is a change."""
 Change = Literal["regression", "improvement", "unclear"]
 Corrections = Mapping[tuple[object, ...], PredictionPowered]
 """One editor's estimates with people's ratings, by measure and group."""
@@ -57,14 +55,15 @@ class Difference:
     the groups' measures another."""
     judge_value: float | None = None
     """The judges' own difference over the pairs, where the others are corrected by people's ratings; None elsewhere."""
+    better: int = -1
+    """1 where more is better, -1 where less is, 0 where neither is."""
 
     @property
     def change(self) -> Change:
         """The outcome of the adjusted test, where more or less is better."""
-        if self.p_adjusted is None or self.p_adjusted >= ALPHA or self.measure in NEITHER_IS_BETTER:
+        if self.p_adjusted is None or self.p_adjusted >= ALPHA or not self.better:
             return "unclear"
-        better = (self.value > 0) == (self.measure in HIGHER_IS_BETTER)
-        return "improvement" if better else "regression"
+        return "improvement" if self.value * self.better > 0 else "regression"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +108,26 @@ def differences(
     `people` has each editor's estimates as corrected by people's ratings; where both have one, it stands first.
     """
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    judged = [*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)]
+    rubric = pairs.first.table.rubric
+    judged = [
+        replace(d, better=_better(d, rubric)) for d in (*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules))
+    ]
     tested = adjusted([_corrected(d, people) for d in judged], rules.confidence)
     order = ("regression", "improvement", "unclear")
     return sorted(tested, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
+
+
+def _better(d: Difference, rubric: Rubric) -> int:
+    """Return 1 where more of a measure is better, -1 where less is, 0 where neither is."""
+    kind, name = Measure(d.measure).kind, Measure(d.measure).name
+    if kind == MeasureKind.GAP or (kind == MeasureKind.RATE and name not in rubric.rates):
+        return -1
+    if kind == MeasureKind.RATE:
+        harm = harm_of(rubric.spec_by_column[rubric.rates[name].question].row)
+        return 1 if name in rubric.wanted_rates else 0 if harm == "none" else -1
+    if kind == MeasureKind.MEAN and name in rubric:
+        return {"low": 1, "high": -1}.get(harm_of(rubric.spec_by_column[name].row), 0)
+    return 0
 
 
 def corrections(powered: Iterable[PredictionPowered], editor: str) -> Corrections:
@@ -152,7 +167,7 @@ def _of_group(d: Difference) -> bool:
 
 def _p(d: Difference, confidence: float) -> float | None:
     """Return p of the difference, from the half of the interval towards 0."""
-    if d.low is None or d.high is None or d.measure in NEITHER_IS_BETTER:
+    if d.low is None or d.high is None or not d.better:
         return None
     reach = d.value - d.low if d.value > 0 else d.high - d.value
     if reach <= 0:

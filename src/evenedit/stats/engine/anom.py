@@ -31,6 +31,11 @@ FEWEST_FACES = 3
 """A group of fewer faces is not tested: its faces cannot be told from its label."""
 
 
+def deviation_weights(groups: int) -> Values:
+    """Return the weights [group, group] of each group minus the mean of all; of two groups, minus the other."""
+    return np.array([[1.0, -1.0], [-1.0, 1.0]]) if groups == 2 else np.eye(groups) - 1 / groups
+
+
 @dataclass(frozen=True, slots=True)
 class GroupTests:
     """The test of one measure of one editor over the groups of a factor."""
@@ -139,7 +144,7 @@ def _tests(
     exact: bool,
 ) -> GroupTests:
     k = len(levels)
-    weights = np.array([[1.0, -1.0], [-1.0, 1.0]]) if k == 2 else np.eye(k) - 1 / k
+    weights = deviation_weights(k)
     deviations = weights @ rates
     scales = (weights**2) @ (1 / sizes)
     single, freedom = unit.of(1.0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenedit.stats.engine.anom import FEWEST_FACES
 from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.estimates import headline, share_size
+from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import shift_p
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, share_p
@@ -81,18 +81,17 @@ def contrast_test(
 
 def everybody_test(crossed: CrossedPanel, row: int, at: int, limit: float, rules: AnalysisRules) -> ContrastTest | None:
     """Return the test of everybody against a limit: of a share only values above it count; None without a score."""
-    sums = crossed.all_faces
-    if sums.count[row, at] == 0:
+    overall = GroupEstimates.of(crossed, {}, rules.confidence)
+    if overall.sums.count[row, at] == 0:
         return None
-    sure = crossed.uncertainty([sums], [1.0])
-    value, faces, one = float(sums.value[row, at]), int(sums.faces[row, at]), _at(sure, row, at, None)
-    interval, _ = headline(crossed, {}, sums, sure, row, at, rules.confidence)
-    low, high = interval or (None, None)
+    value, faces = float(overall.sums.value[row, at]), int(overall.sums.faces[row, at])
+    sure = overall.uncertainty(row, at)
+    low, high = overall.interval(row, at)[0] or (None, None)
     if not crossed.panel.measures[at].is_share:
-        return ContrastTest(value, low, high, shift_p(value - limit, one, faces), one, (value, value))
-    size = share_size(crossed, {}, sums, sure, row, at, rules.confidence)
-    p = share_p(value, size.size, limit, two_sided=False) if faces > 1 else None
-    return ContrastTest(value, low, high, p, one, (value, value), size.these_prompts)
+        return ContrastTest(value, low, high, shift_p(value - limit, sure, faces), sure, (value, value))
+    size, these_prompts = overall.share_size(row, at)
+    p = share_p(value, size, limit, two_sided=False) if faces > 1 else None
+    return ContrastTest(value, low, high, p, sure, (value, value), these_prompts)
 
 
 def adjusted(
@@ -132,8 +131,9 @@ def adjusted(
         sums={},
     )
     unknown = float((share * n) @ x) ** 2 / (squares * float(n @ share**2))
-    freedom = (counted > 0).sum() - len(set(label[counted > 0]))
-    return CrossedPanel(one), (1 + unknown) * freedom / max(freedom - 1, 1) - 1
+    changed_panel = CrossedPanel(one)
+    freedom = float(changed_panel.pooled((factor,)).face_freedom[0, 0])
+    return changed_panel, (1 + unknown) * freedom / max(freedom - 1, 1.0) - 1
 
 
 def _at(sure: Uncertainty, row: int, at: int, inflation: float | None) -> Uncertainty:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 from evenedit.core.records import Estimate
@@ -30,95 +32,95 @@ class ShareSize(NamedTuple):
     """Whether prompts are taken as fixed."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupEstimates:
+    """The estimates of the faces that carry some labels, with their intervals; places are editor row and measure."""
+
+    crossed: CrossedPanel
+    group: Mapping[str, str]
+    confidence: float
+    sums: GroupSums
+    sure: Uncertainty
+
+    @classmethod
+    def of(cls, crossed: CrossedPanel, group: Mapping[str, str], confidence: float) -> GroupEstimates:
+        """Return the estimates of a group of a panel's faces."""
+        sums = crossed.of(group)
+        return cls(crossed, group, confidence, sums, crossed.uncertainty([sums], [1.0]))
+
+    def uncertainty(self, row: int, at: int) -> Uncertainty:
+        """Return the variance of one measure of one editor."""
+        return Uncertainty(self.sure.variance[row, at], self.sure.freedom[row, at])
+
+    def interval(self, row: int, at: int) -> tuple[Interval | None, str]:
+        """Return the interval of one measure of one editor, and its method."""
+        sums, name, measure = self.sums, self.crossed.panel.axes.cluster_name, self.crossed.panel.measures[at]
+        if sums.count[row, at] == 0:
+            return None, "none: no valid score"
+        if sums.faces[row, at] < 2:
+            return None, f"none: one {name}"
+        value, variance = float(sums.value[row, at]), float(self.sure.variance[row, at])
+        units = f"{name} x prompt" if sums.prompts[row, at] > 1 else name
+        if measure.is_share:
+            size, these = self.share_size(row, at)
+            return korn_graubard(value, size, self.confidence), f"korn-graubard({name if these else units})"
+        is_shift = measure.name.kind == MeasureKind.SHIFT
+        if variance <= NEGLIGIBLE and is_shift and value in (-1.0, 0.0, 1.0):
+            return _degenerate_shift(value, float(sums.faces[row, at]), self.confidence), f"korn-graubard({name})"
+        if not variance > NEGLIGIBLE:
+            return None, "none: nothing varies"
+        reach = float(self.uncertainty(row, at).half_width(self.confidence))
+        low, high = _limits(measure)
+        return (max(value - reach, low), min(value + reach, high)), f"t({units})"
+
+    def share_size(self, row: int, at: int) -> ShareSize:
+        """Return the effective size of a share.
+
+        A group in which the event always or never occurred has no variance of its own: it takes the design effect of
+        all groups of its factor or, where nothing varies at all, counts faces. With few events its size is at most
+        that. With few prompts and rare events, or one prompt that holds most of them, the variance over prompts is not
+        known and prompts are taken as fixed.
+        """
+        sums = self.sums
+        value, n, prompts = (float(x[row, at]) for x in (sums.value, sums.count, sums.prompts))
+        these = prompts > 1 and ((prompts < FEW_PROMPTS and value < RARE) or sums.top_prompt[row, at] > DOMINANT)
+        effect = _design_effect(self.crossed, self.group) if n * min(value, 1 - value) < FEW_EVENTS else None
+        borrowed = float(sums.faces[row, at]) if value in (0.0, 1.0) else n
+        if effect is not None and effect[row, at] > 0:
+            borrowed = min(n, max(1.0, n / float(effect[row, at])))
+        if value in (0.0, 1.0):
+            return ShareSize(borrowed, these)
+        variance, freedom = (sums.over_faces, sums.face_freedom) if these else (self.sure.variance, self.sure.freedom)
+        size = effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, self.confidence)
+        return ShareSize(min(size, borrowed), these)
+
+
 def estimates(crossed: CrossedPanel, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
-    """Yield the estimate of every measure x editor x group of a panel."""
+    """Yield the estimates of every group, editor and measure of a panel."""
     panel = crossed.panel
     for group in groups:
-        mask = panel.axes.mask(group)
-        sums = crossed.of(group)
-        sure = crossed.uncertainty([sums], [1.0])
-        for row, (editor, members) in enumerate(panel.rows()):
-            for at, measure in enumerate(panel.measures):
-                total, count, applicable = (
-                    panel.column_sum(c, members, mask) for c in (measure.total, measure.count, measure.applicable)
-                )
-                if applicable == 0:
-                    continue
-                interval, method = headline(crossed, group, sums, sure, row, at, rules.confidence)
-                yield Estimate(
-                    measure=measure.name,
-                    experiment=panel.experiment,
-                    condition=measure.condition or panel.condition,
-                    editor=editor,
-                    group=group,
-                    value=measure.ratio(total, count),
-                    low=interval[0] if interval else None,
-                    high=interval[1] if interval else None,
-                    n=count,
-                    missing=applicable - count,
-                    method=method,
-                    wilson=wilson(total, count, rules.confidence) if measure.is_rate else None,
-                )
-
-
-def headline(
-    crossed: CrossedPanel,
-    group: Mapping[str, str],
-    sums: GroupSums,
-    sure: Uncertainty,
-    row: int,
-    at: int,
-    confidence: float,
-) -> tuple[Interval | None, str]:
-    """Return the interval of one measure of one editor, and its method."""
-    name, measure = crossed.panel.axes.cluster_name, crossed.panel.measures[at]
-    if sums.count[row, at] == 0:
-        return None, "none: no valid score"
-    if sums.faces[row, at] < 2:
-        return None, f"none: one {name}"
-    value, variance = float(sums.value[row, at]), float(sure.variance[row, at])
-    units = f"{name} x prompt" if sums.prompts[row, at] > 1 else name
-    if measure.is_share:
-        size = share_size(crossed, group, sums, sure, row, at, confidence)
-        return korn_graubard(value, size.size, confidence), f"korn-graubard({name if size.these_prompts else units})"
-    is_shift = measure.name.kind == MeasureKind.SHIFT
-    if variance <= NEGLIGIBLE and is_shift and value in (-1.0, 0.0, 1.0):
-        return _degenerate_shift(value, float(sums.faces[row, at]), confidence), f"korn-graubard({name})"
-    if not variance > NEGLIGIBLE:
-        return None, "none: nothing varies"
-    reach = float(Uncertainty(sure.variance[row, at], sure.freedom[row, at]).half_width(confidence))
-    low, high = _limits(measure)
-    return (max(value - reach, low), min(value + reach, high)), f"t({units})"
-
-
-def share_size(
-    crossed: CrossedPanel,
-    group: Mapping[str, str],
-    sums: GroupSums,
-    sure: Uncertainty,
-    row: int,
-    at: int,
-    confidence: float,
-) -> ShareSize:
-    """Return the effective size of a share.
-
-    A group in which the event always or never occurred has no variance of its own: it takes the design effect of all
-    groups of its factor or, where nothing varies at all, counts faces. With few events its size is at most that. With
-    few prompts and rare events, or one prompt that holds most of them, the variance over prompts is not known and
-    prompts are taken as fixed.
-    """
-    value, n = float(sums.value[row, at]), float(sums.count[row, at])
-    faces, prompts = float(sums.faces[row, at]), float(sums.prompts[row, at])
-    these = prompts > 1 and ((prompts < FEW_PROMPTS and value < RARE) or sums.top_prompt[row, at] > DOMINANT)
-    effect = _design_effect(crossed, group) if n * min(value, 1 - value) < FEW_EVENTS else None
-    borrowed = faces if value in (0.0, 1.0) else n
-    if effect is not None and effect[row, at] > 0:
-        borrowed = min(n, max(1.0, n / float(effect[row, at])))
-    if value in (0.0, 1.0):
-        return ShareSize(borrowed, these)
-    variance, freedom = (sums.over_faces, sums.face_freedom) if these else (sure.variance, sure.freedom)
-    size = effective_size(value, float(variance[row, at]), float(freedom[row, at]), n, confidence)
-    return ShareSize(min(size, borrowed), these)
+        mask, of_group = panel.axes.mask(group), GroupEstimates.of(crossed, group, rules.confidence)
+        for (row, (editor, members)), (at, measure) in product(enumerate(panel.rows()), enumerate(panel.measures)):
+            total, count, applicable = (
+                panel.column_sum(c, members, mask) for c in (measure.total, measure.count, measure.applicable)
+            )
+            if applicable == 0:
+                continue
+            interval, method = of_group.interval(row, at)
+            yield Estimate(
+                measure=measure.name,
+                experiment=panel.experiment,
+                condition=measure.condition or panel.condition,
+                editor=editor,
+                group=group,
+                value=measure.ratio(total, count),
+                low=interval[0] if interval else None,
+                high=interval[1] if interval else None,
+                n=count,
+                missing=applicable - count,
+                method=method,
+                wilson=wilson(total, count, rules.confidence) if measure.is_rate else None,
+            )
 
 
 def rate_range(e: Estimate) -> tuple[float, float]:
@@ -139,7 +141,7 @@ def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | 
     position = 0
     for factor, codes in zip(group, levels, strict=True):
         position = position * len(codes) + codes.index(group[factor])
-    return crossed.pooled(tuple(group)).design_effect(position)
+    return crossed.pooled(tuple(group), contrast=False).design_effect(position)
 
 
 def _degenerate_shift(value: float, faces: float, confidence: float) -> Interval:

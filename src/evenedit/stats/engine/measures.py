@@ -125,7 +125,7 @@ def add_choice_measures(
         if rate.question == question:
             count = valid * rate.counted(value)
             wanted = applies * ((value == 0) | rate.counted(value))  # another option is an answer, and not missing
-            names = f"{prefix}met.{name}", f"{prefix}n.{name}", f"{prefix}asked.{name}"
+            names = f"{prefix}met.{name}", f"{prefix}n.rate.{name}", f"{prefix}asked.rate.{name}"
             ledger.add(RatioMeasure(Measure.rate(name), *names, condition), rate.met(value) * count, count, wanted)
     labels = rubric.questions[question].labels
     in_set = rubric.spec_by_column[question].question.sided == "set"

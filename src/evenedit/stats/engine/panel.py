@@ -17,6 +17,7 @@ from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import Factor, Rubric, default_rubric
 from evenedit.protocol.factors import crossings
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.ratings.table import BLOCK
 
 Column = NDArray[np.int64]
 """One whole number per row."""
@@ -80,6 +81,8 @@ class Axes:
     prompt_at: NDArray[np.int64]
     crossed: tuple[tuple[str, str], ...] = ()
     """Pairs of factors whose combinations are groups too."""
+    blocks: NDArray[np.int64] | None = None
+    """[cluster]: the block it belongs to; None where each is drawn by itself."""
 
     def mask(self, group: Mapping[str, str]) -> NDArray[np.bool_]:
         """Return the clusters that carry all these labels."""
@@ -112,7 +115,18 @@ def by_face(edits: pd.DataFrame, factors: Sequence[Factor]) -> Axes:
     labels = {f.name: edits[f.name].iloc[row_of].to_numpy(dtype=str) for f in factors}
     levels = {f.name: tuple(c for c in f.codes if (labels[f.name] == c).any()) for f in factors}
     present = {name: codes for name, codes in levels.items() if codes}
-    return Axes("source", faces, labels, present, prompts, face_at, prompt_at, tuple(crossings(factors)))
+    block_at, blocks = _codes(units(edits).iloc[row_of])
+    shared = block_at if len(blocks) < len(faces) else None
+    return Axes("source", faces, labels, present, prompts, face_at, prompt_at, tuple(crossings(factors)), shared)
+
+
+def units(edits: pd.DataFrame, alike: Sequence[Factor] = ()) -> pd.Series[str]:
+    """Return what each edit's portrait was drawn with: its person or base portrait, else the portrait itself.
+
+    Also the portraits themselves if those of one block differ in the labels of `alike`.
+    """
+    by_block = BLOCK in edits and (edits.groupby(BLOCK)[[f.name for f in alike]].nunique() < 2).all(axis=None)
+    return edits[BLOCK if by_block else "source_id"]
 
 
 def by_prompt(edits: pd.DataFrame, factor: str, labels: Mapping[str, str]) -> Axes:

@@ -1,14 +1,16 @@
-"""The choices an analysis makes, in one value: the published ones, the default ones, a study's own."""
+"""The choices an analysis makes, in one value, and what it knows about the study besides its rating table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evenedit.protocol import DEFAULT_RATES, Rate, Rubric, default_rubric
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.protocol.shifts import TOLERANCE
+from evenedit.results.materials import MaterialsUsed
+from evenedit.results.primary import PrimaryStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +92,25 @@ class KnownEffect(NamedTuple):
     """rate.<rate>"""
     group: Mapping[str, str]
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFacts:
+    """What is known about a study besides its rating table."""
+
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The text of each prompt by id, where it is known."""
+    materials: MaterialsUsed = field(default_factory=MaterialsUsed)
+    """The prompts, settings and judge instructions, where the tables come from a study."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Counts that the table does not show."""
+    known_effects: Sequence[KnownEffect] = ()
+    """The effects of simulated editors."""
+    inclusion: Mapping[str, float] = field(default_factory=dict)
+    """By request id, the probability that the edit is among those that people rated."""
+    digest: str = ""
+    """The digest of the table and the rules."""
+    declared: PrimaryStanding = "stated"
+    """When the tests of [primary] were declared."""

@@ -13,7 +13,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import WANTED_OF_NOTHING
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.estimates import headline, share_size
+from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, share_p
@@ -76,10 +76,8 @@ class PanelTests:
 
 def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[ShiftTest]:
     """Yield the test of every shift, one-sided share and choice of two of a panel, for every editor."""
-    panel = crossed.panel
-    all_clusters = panel.axes.mask({})
-    sums = crossed.all_faces
-    sure = crossed.uncertainty([sums], [1.0])
+    panel, overall = crossed.panel, GroupEstimates.of(crossed, {}, rules.confidence)
+    all_clusters, sums = panel.axes.mask({}), overall.sums
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
@@ -93,23 +91,20 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
             count, applicable = (panel.column_sum(c, [row], all_clusters) for c in (measure.count, measure.applicable))
             if count == 0:
                 continue
-            interval, _ = headline(crossed, {}, sums, sure, row, at, rules.confidence)
+            interval, _ = overall.interval(row, at)
             question = measure.name.name
-            two_sided = question in panel.rubric.two_sided and measure.name.kind == MeasureKind.SHIFT
+            sides = ("above", "below") if measure.name.kind == MeasureKind.SHIFT else ()
             above, below = (
-                (
-                    panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit
-                    if two_sided
-                    else 0.0
-                )
-                for side in ("above", "below")
+                (panel.column_sum(f"{side}.{question}", [row], all_clusters) / count / measure.unit for side in sides)
+                if question in panel.rubric.two_sided and sides
+                else (0.0, 0.0)
             )
-            size = share_size(crossed, {}, sums, sure, row, at, rules.confidence) if measure.is_share else None
+            size = overall.share_size(row, at) if measure.is_share else None
             value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
             if size is not None:
                 p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
             else:
-                p = shift_p(value, Uncertainty(sure.variance[row, at], sure.freedom[row, at]), faces)
+                p = shift_p(value, overall.uncertainty(row, at), faces)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,

@@ -32,6 +32,11 @@ class Uncertainty:
         """Return the half-width of the t interval."""
         return np.asarray(np.sqrt(self.variance) * stdtrit(self.freedom, 0.5 + confidence / 2))
 
+    def interval(self, value: Values, confidence: float) -> tuple[Values, Values]:
+        """Return the ends of the t interval; NaN where nothing varies."""
+        reach = np.where(self.variance > NEGLIGIBLE, self.half_width(confidence), np.nan)
+        return value - reach, value + reach
+
     def p(self, value: Values | float) -> Values:
         """Return the two-sided p of a distance from the hypothesis; NaN where nothing varies."""
         known = self.variance > NEGLIGIBLE

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from evenedit.core.records import Estimate
+from evenedit.protocol import Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import MEASURED
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import FindingLevel
+from evenedit.results.results import Results
 from evenedit.results.words import count, listed, percent, points
 from evenedit.stats.engine.estimates import DOMINANT
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
 from evenedit.stats.robustness.leave_one_out import influential_faces
@@ -84,13 +85,13 @@ def missing_scores_clause(e: Estimate | None) -> tuple[str, ...]:
 
 
 def unmeasured_clause(
-    parts: AnalysisParts, rater: str, measure: Measure, editor: str | None, group: Mapping[str, str]
+    parts: Results, rubric: Rubric, rater: str, measure: Measure, editor: str | None, group: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the caveat on unmeasured edits: of a gap, what they could do to it; and which way they lie.
 
     The sentence of a shift has its own bounds.
     """
-    two = parts.rubric.two_sided.get(measure.name, ())
+    two = rubric.two_sided.get(measure.name, ())
     rate = Measure.rate(MEASURED + two[0]) if two else measure.to(MeasureKind.RATE)
     places = [b for m in parts.measured if m.rater == rater for b in m.bounds if b.editor == editor]
     bounds = {b.factor: b for b in parts.bounds if (b.rater, b.measure, b.editor) == (rater, measure, editor)}

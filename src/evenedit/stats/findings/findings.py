@@ -23,10 +23,10 @@ from evenedit.results.finding import (
     finding_in_words,
     within,
 )
-from evenedit.results.results import GapTest, GroupDifference
+from evenedit.results.results import GapTest, GroupDifference, Results
 from evenedit.results.words import factor_noun
 from evenedit.stats.agreement.prediction_powered import PeopleTest
-from evenedit.stats.engine.parts import AnalysisParts
+from evenedit.stats.engine.anom import deviation_weights
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import (
@@ -55,19 +55,21 @@ from evenedit.stats.findings.stereotype import stereotype_findings, stereotype_t
 from evenedit.stats.robustness.null_pairs import FalseDifference
 
 
-def add_findings(inputs: FindingInputs) -> None:
-    """Add the findings to the analysis, worst first, and the level of each gap to its test."""
-    builder = FindingBuilder(inputs)
-    findings = [replace(f, id=_id(f)) for f in builder.findings()]
-    parts = inputs.parts
+def add_findings(inputs: FindingInputs) -> Results:
+    """Return the analysis with its findings, worst first, and with the level of each gap in its test."""
+    builder, parts = FindingBuilder(inputs), inputs.parts
     levels = {g.key: builder.graded(g) for g in builder.gaps}
-    parts.tests = [levels.get(t.key(ENSEMBLE), t) for t in parts.tests]
-    parts.measured = [replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured]
-    parts.directions = builder.directions.graded(builder.adjusted)
-    parts.findings = ordered(findings, parts.editors, inputs.table.rubric)
-    parts.contributions = list(builder.contributions(parts.findings))
-    parts.primary = list(builder.declared.results(builder.adjusted))
-    parts.counts["tests"] = builder.declared.number
+    findings = ordered((replace(f, id=_id(f)) for f in builder.findings()), parts.editors, inputs.table.rubric)
+    return replace(
+        parts,
+        tests=tuple(levels.get(t.key(ENSEMBLE), t) for t in parts.tests),
+        measured=tuple(replace(m, tests=tuple(levels.get(t.key(m.rater), t) for t in m.tests)) for m in parts.measured),
+        directions=tuple(builder.directions.graded(builder.adjusted)),
+        findings=tuple(findings),
+        contributions=tuple(builder.contributions(findings)),
+        primary=tuple(builder.declared.results(builder.adjusted)),
+        counts={**parts.counts, "tests": builder.declared.number},
+    )
 
 
 def _id(f: Finding) -> str:
@@ -207,7 +209,7 @@ class FindingBuilder:
         yield from self._mitigation.findings(self.adjusted, self._judges)
         yield from stereotype_findings(self._choices, self.cases, self.adjusted, self.rules.confidence, self._judges)
         yield from self.directions.findings(self.adjusted)
-        yield from rater_findings(self.parts)
+        yield from rater_findings(self.parts, self.inputs.table.rubric)
         yield from design_findings(self.inputs.table)
 
     # -- shifts -------------------------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ class FindingBuilder:
                 *caveats,
                 *prompt_scope_clause(t.prompts, t.these_prompts),
                 *excluded_edits_clause(t, self.inputs.table),
-                *unmeasured_clause(self.parts, rater, t.measure, t.editor, {}),
+                *unmeasured_clause(self.parts, t.rubric, rater, t.measure, t.editor, {}),
                 *shift_in_languages(self.parts.estimates, rater, t, self.rules.confidence),
             ),
             estimand=sentences.estimand(sight.evidence, rater, self._judges, t.prompts, t.these_prompts),
@@ -348,7 +350,8 @@ class FindingBuilder:
         if rater == ENSEMBLE:
             caveats += missing_scores_clause(rate_of[first.level])
         else:
-            caveats += unmeasured_clause(self.parts, rater, name, t.editor, {t.factor: first.level})
+            rubric, group = self.inputs.table.rubric, {t.factor: first.level}
+            caveats += unmeasured_clause(self.parts, rubric, rater, name, t.editor, group)
         caveats += gap_in_languages(self.parts.languages, rater, t, self.rules.confidence)
         estimate = rate_of[first.level]
         finding = finding_in_words(
@@ -451,9 +454,8 @@ class FindingBuilder:
 
 def _weights(groups: Sequence[GroupDifference], factor: str, level: str) -> list[tuple[Mapping[str, str], float]]:
     """Return the weights of a group's difference: from the other of two groups, or from the mean of all."""
-    share = 1.0 if len(groups) == 2 else 1 / len(groups)
-    own_weight = 1.0 if len(groups) == 2 else 1 - share
-    return [({factor: g.level}, own_weight if g.level == level else -share) for g in groups]
+    weights = deviation_weights(len(groups))[[g.level for g in groups].index(level)]
+    return [({factor: g.level}, float(w)) for g, w in zip(groups, weights, strict=True)]
 
 
 def _alpha(r: Reliability) -> float:
@@ -476,7 +478,7 @@ def _at(measure: str, t: GapTest, group: Mapping[str, str]) -> tuple[object, ...
     return measure, t.experiment, t.condition, t.editor, frozenset(group.items())
 
 
-def _all_estimates(parts: AnalysisParts) -> Iterable[Estimate]:
+def _all_estimates(parts: Results) -> Iterable[Estimate]:
     """Yield all estimates, instruments' first, so that the judges' replace them."""
     yield from (e for m in parts.measured for e in m.estimates)
     yield from parts.estimates

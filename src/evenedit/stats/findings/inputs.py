@@ -9,9 +9,9 @@ from evenedit.core.records import Kind
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import Reliability
 from evenedit.results.primary import PrimaryStanding
+from evenedit.results.results import Results
 from evenedit.stats.agreement.prediction_powered import PeopleTests
 from evenedit.stats.disparity.direction import SeenReadings
-from evenedit.stats.engine.parts import AnalysisParts
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests
 from evenedit.stats.robustness.null_pairs import FalseCalls
@@ -28,7 +28,7 @@ class FindingInputs:
     scores: Scores
     rules: AnalysisRules
     evidence: Sequence[PanelTests]
-    parts: AnalysisParts
+    parts: Results
     """The analysis without its findings."""
     reliability: Mapping[tuple[str, str | None], Reliability] = field(default_factory=dict)
     """The judges' agreement by measure and editor."""

@@ -9,8 +9,7 @@ from functools import partial
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel, finding_in_words
-from evenedit.results.results import MitigationEffect
-from evenedit.stats.engine.parts import AnalysisParts
+from evenedit.results.results import MitigationEffect, Results
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.findings import sentences
@@ -37,7 +36,7 @@ class MitigationFindings:
     """Makes the findings about the feature prompt."""
 
     rules: AnalysisRules
-    parts: AnalysisParts
+    parts: Results
     cases: CaseFinder
     shares: Sequence[ShiftTest]
     """How often the mitigated output was preferred."""
@@ -75,7 +74,7 @@ class MitigationFindings:
                 none.setdefault(e.editor, []).append(e)
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
-            text = sentences.no_mitigation(several, self.parts.rubric)
+            text = sentences.no_mitigation(several, self.cases.scores.table.rubric)
             yield _about("cannot_tell", text, editor=editor, n=max(e.n for e in several), high=widest)
         for t in self.shares:
             if t.p is not None:
@@ -94,7 +93,7 @@ class MitigationFindings:
         sight = arm_sight(judges)
         return _about(
             sight.level(test) or "suggestive",
-            sentences.mitigation(e, self.rules.confidence, self.parts.rubric),
+            sentences.mitigation(e, self.rules.confidence, self.cases.scores.table.rubric),
             editor=e.editor,
             n=e.n,
             high=e.high,

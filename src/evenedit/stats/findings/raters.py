@@ -6,22 +6,21 @@ from collections.abc import Iterator
 
 from evenedit.protocol import Factor, Rubric
 from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, finding_in_words
-from evenedit.results.results import Agreement
+from evenedit.results.results import Agreement, Results
 from evenedit.results.words import factor_noun, group_name, listed, points
-from evenedit.stats.engine.parts import AnalysisParts
 
 TARGET = 0.6
 """Fleiss' kappa that people should reach among themselves."""
 
 
-def rater_findings(parts: AnalysisParts) -> Iterator[Finding]:
+def rater_findings(parts: Results, rubric: Rubric) -> Iterator[Finding]:
     """Yield cautions and notes on judges and people."""
     yield from _unanswered(parts)
-    yield from _judge_error(parts)
-    yield from _people(parts)
+    yield from _judge_error(parts, rubric)
+    yield from _people(parts, rubric)
 
 
-def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
+def _unanswered(parts: Results) -> Iterator[Finding]:
     """Yield judges that leave edits of one group unanswered more often."""
     factors = {f.name: f for f in parts.factors}
     for t in parts.coverage_tests:
@@ -39,7 +38,7 @@ def _unanswered(parts: AnalysisParts) -> Iterator[Finding]:
             )
 
 
-def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
+def _judge_error(parts: Results, rubric: Rubric) -> Iterator[Finding]:
     """Yield whether the judges' error, measured against people, differs by group."""
     factors = {f.name: f for f in parts.factors}
     tests = [
@@ -53,7 +52,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     clear = [a for a in tests if a.p_adjusted is not None and a.p_adjusted < ALPHA]
     n = max(a.n_items for a in tests)
     if clear:
-        where = listed([f"{_axis(a, parts.rubric)} by {_by(a, factors)}" for a in clear])
+        where = listed([f"{_axis(a, rubric)} by {_by(a, factors)}" for a in clear])
         text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
         yield finding_in_words("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.p_adjusted or 0.0 for a in clear))
         return
@@ -64,7 +63,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     )
     bound = (
         f" The intervals still allow a difference of {points(min(1.0, widest.high))} "
-        f"({_axis(widest, parts.rubric)} by {_by(widest, factors)})."
+        f"({_axis(widest, rubric)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""
     )
@@ -72,7 +71,7 @@ def _judge_error(parts: AnalysisParts) -> Iterator[Finding]:
     yield finding_in_words("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 
 
-def _people(parts: AnalysisParts) -> Iterator[Finding]:
+def _people(parts: Results, rubric: Rubric) -> Iterator[Finding]:
     """Yield whether people agree as much as the plan requires."""
     kappas = [
         a
@@ -83,7 +82,7 @@ def _people(parts: AnalysisParts) -> Iterator[Finding]:
     if not kappas:
         return
     missed = [
-        f"{_axis(a, parts.rubric)} {a.value:.2f} ({a.condition})".replace("-", "−")
+        f"{_axis(a, rubric)} {a.value:.2f} ({a.condition})".replace("-", "−")
         for a in kappas
         if (a.value or 0.0) < TARGET
     ]

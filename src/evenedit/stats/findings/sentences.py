@@ -24,7 +24,8 @@ from evenedit.results.words import (
     scale_points,
 )
 from evenedit.stats.agreement.prediction_powered import PeopleTest
-from evenedit.stats.disparity.gaps import larger_variance
+from evenedit.stats.disparity.gaps import weighted_sum
+from evenedit.stats.engine.anom import deviation_weights
 from evenedit.stats.engine.shift_tests import ShiftTest
 from evenedit.stats.engine.variance import Uncertainty
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS, GapEvidence
@@ -192,10 +193,7 @@ def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDiffe
     levels = g.evidence.panel.axes.levels[g.test.factor]
     crossed, row = g.evidence.crossed, g.evidence.panel.editors.index(g.test.editor or "")
     at = [m.name for m in crossed.panel.measures].index(Measure(g.test.measure).to(MeasureKind.RATE))
-    two = len(levels) == 2
-    weights = [(1.0 if two else 1 - 1 / len(levels)) if code == first.level else (-1.0 if two else -1 / len(levels))
-               for code in levels]  # fmt: skip
-    edits = larger_variance(crossed, g.test.factor, weights)
+    _, edits = weighted_sum(crossed, g.test.factor, list(deviation_weights(len(levels))[levels.index(first.level)]))
     variances = float(edits.variance[row, at]), float(false.sure.variance)
     freedoms = float(edits.freedom[row, at]), float(false.sure.freedom)
     parts = sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))

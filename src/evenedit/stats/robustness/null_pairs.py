@@ -21,7 +21,7 @@ from evenedit.results.agreement import JudgeError
 from evenedit.results.finding import ALPHA, ENSEMBLE
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.instruments import instrument_panel
-from evenedit.stats.engine.anom import group_tests
+from evenedit.stats.engine.anom import deviation_weights, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
@@ -64,8 +64,7 @@ class FalseCalls:
         levels = self.crossed.panel.axes.levels.get(factor, ())
         if at is None or level not in levels or len(levels) < 2 or not _is_false(measure):
             return None
-        share = 1.0 if len(levels) == 2 else 1 / len(levels)
-        weights = [(1.0 if len(levels) == 2 else 1 - share) if code == level else -share for code in levels]
+        weights = list(deviation_weights(len(levels))[levels.index(level)])
         rates = [float(self.crossed.of({factor: code}).value[0, at]) for code in levels]
         sure = self.crossed.pooled((factor,)).of(weights)
         one = Uncertainty(sure.variance[0, at], sure.freedom[0, at])

@@ -1,27 +1,20 @@
-"""The memory of a study's local editors beside the GPU that is there, or that is planned for."""
+"""The memory that an editor on this machine needs, beside the GPU that is there or that is planned for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evenedit.config.sections import EditorSection
 from evenedit.core import plugins
 from evenedit.editors.local.memory import GB, in_words, main_memory, visible_memory
-from evenedit.study.context import StudyContext
+from evenedit.run.executors.processes import visible_gpus
 
 
 def gpu_here() -> float | None:
     """Gigabytes of the smallest GPU that the driver shows; None where there is none."""
     return min(visible_memory(), default=None)
-
-
-def instructions_of(study: StudyContext, editor: EditorSection) -> int:
-    """Count the distinct instructions of an editor, as far as they are known before the run."""
-    requests = study.design.planned(study.design.preview_sources())
-    return len({r.instruction for r in requests if r.editor == editor.id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +25,23 @@ class Machine:
     """Of its smallest GPU; None where there is none."""
     main: float = math.inf
     """Of main memory; infinite where it is not known."""
+    gpus: int = 1
+    """GPUs, each with a process of its own."""
+    processes: int = 1
+    """Processes that share the main memory; `main` is the part of each."""
 
     @classmethod
     def current(cls) -> Machine:
         """Describe this machine."""
-        return cls(gpu_here(), main_memory())
+        return cls(gpu_here(), main_memory(), max(1, len(visible_gpus())))
+
+    def shared_by(self, processes: int) -> Machine:
+        """Return the part of the machine that each of several processes has."""
+        return replace(self, main=self.main / max(1, processes), processes=max(1, processes))
 
     def __str__(self) -> str:
-        main = "" if self.main == math.inf else f" and {self.main:.0f} GB of main memory"
+        each = f" for each of {self.processes} processes" if self.processes > 1 else ""
+        main = "" if self.main == math.inf else f" and {self.main:.0f} GB of main memory{each}"
         return f"{self.gpu:.0f} GB{main}"
 
 
