@@ -134,6 +134,27 @@ def postgres_url(postgres: Any) -> str:
     return str(postgres.get_uri())
 
 
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket on a server of our own, which counts its requests."""
+    from moto.server import ThreadedMotoServer
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        server = ThreadedMotoServer(port=0)
+        server.start()
+        host, port = server.get_host_and_port()
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        import s3fs
+
+        s3fs.S3FileSystem().mkdir("faces")
+        yield "s3://faces/study"
+        server.stop()
+    os.environ.pop("AWS_ENDPOINT_URL", None)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store, on each database in turn."""

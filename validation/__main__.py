@@ -26,11 +26,13 @@ VALIDATIONS = (
     "questions",
     "readings",
     "reading_spread",
+    "recolouring",
     "sampling",
     "sealed",
     "services",
     "submission_kills",
     "survey_kills",
+    "twins",
 )
 NAMED = ("mutation",)
 """Those that run only when named: they need another Python, and write no page themselves."""

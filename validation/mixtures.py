@@ -1,7 +1,7 @@
 """Random mixtures of what an editor may do to a portrait, each with a known change of skin.
 
-One draw takes at most one way of every group: skin, light, place, framing and file. The ways of each group are dealt to
-two halves: errors are calibrated with one and reported on the other, on other people.
+One draw takes at most one way of every group: skin, light, place, framing and file. Errors are calibrated with one set
+of ways and reported on two others, on other people.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from PIL import Image
 from evenedit.core.decode import decode
 from evenedit.instruments.picture import lab_map, linear
 from tests.support.odd_pictures import display_p3, wide_png
+from validation import unseen_ways
 from validation.skin_parts import around, colourful, mirror
 from validation.skin_variants import (
     Pixels,
@@ -183,9 +184,19 @@ class Mixture:
     """The change of the skin's L* with the light left in."""
 
 
-def mixed(path_name: str, image: Image.Image, number: int, *, held: bool) -> Mixture:
-    """Draw one mixture of a portrait, by its name and a number."""
-    chance = np.random.default_rng(zlib.crc32(f"{path_name}/{number}/{held}".encode()))
+CALIBRATING, OTHERS, UNSEEN = 0, 1, 2
+"""Sets of ways: for calibration; seen while it was made, but not calibrated with; neither."""
+WAYS = {
+    "light": (*LIGHT, unseen_ways.LIGHT),
+    "place": (*PLACE, unseen_ways.PLACE),
+    "framing": (*FRAMING, unseen_ways.FRAMING),
+    "file": (*FILE, unseen_ways.FILE),
+}
+
+
+def mixed(path_name: str, image: Image.Image, number: int, ways_of: int) -> Mixture:
+    """Draw one mixture of a portrait, by its name and a number, with ways of one set."""
+    chance = np.random.default_rng(zlib.crc32(f"{path_name}/{number}/{ways_of}".encode()))
     sitter = _sitter(path_name, image, number)
     moved = sitter
     ways: list[str] = []
@@ -196,10 +207,10 @@ def mixed(path_name: str, image: Image.Image, number: int, *, held: bool) -> Mix
     sure = (sitter.skin > 0.95) & (sitter.oval > 0.95)
     truth = _step(sitter, moved, sure)
     displayed = truth
-    for group, (calibrating, others) in (("light", LIGHT), ("place", PLACE), ("framing", FRAMING), ("file", FILE)):
+    for group, sets in WAYS.items():
         if chance.random() >= CHANCES[group]:
             continue
-        every = others if held else calibrating
+        every = sets[ways_of]
         name = str(chance.choice(list(every)))
         moved = moved.changed(np.ascontiguousarray(every[name](moved, chance)))
         ways.append(name)

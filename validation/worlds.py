@@ -37,7 +37,10 @@ def frame(copies: int = 1, sizes: Sequence[int] = ()) -> dict[str, NDArray[np.st
 
 
 def crossed(
-    labels: Mapping[str, NDArray[np.str_]], totals: Mapping[Measure, tuple[Values, int]], count: Values
+    labels: Mapping[str, NDArray[np.str_]],
+    totals: Mapping[Measure, tuple[Values, int]],
+    count: Values,
+    blocks: NDArray[np.int64] | None = None,
 ) -> CrossedPanel:
     """The panel of studies from [face, prompt, study] totals in so many parts of a whole; measures share the count."""
     faces, prompts, studies = count.shape
@@ -48,7 +51,7 @@ def crossed(
     panel = Panel(
         experiment="diagnosis",
         condition="baseline",
-        axes=Axes("source", names[0], labels, levels, names[1], none, none),
+        axes=Axes("source", names[0], labels, levels, names[1], none, none, blocks=blocks),
         editors=names[2],
         measures=tuple(RatioMeasure(m, str(m), "n", "n", unit=unit) for m, (_, unit) in totals.items()),
         columns=tuple(columns),
@@ -99,6 +102,11 @@ class Latent:
     """Editors that are pooled; half of the variance of faces and prompts is common to them."""
 
     @property
+    def blocks(self) -> NDArray[np.int64] | None:
+        """[face]: the person or base portrait of each."""
+        return None
+
+    @property
     def spread(self) -> float:
         return float(np.sqrt(1 + self.face**2 + self.prompt**2 + self.interaction**2 + JUDGE**2))
 
@@ -143,7 +151,7 @@ class Latent:
         count = self._count(rng, race, studies)
         totals = (np.asarray(x) * (count > 0) for x in (total, moved))
         panels = [
-            crossed(self.labels, {measure: (x, self.judges)}, count * self.editors)
+            crossed(self.labels, {measure: (x, self.judges)}, count * self.editors, self.blocks)
             for measure, x in zip((RATE, SHIFT), totals, strict=True)
         ]
         return Batch(panels[0], panels[1], np.asarray(truth), np.asarray(here))
@@ -170,6 +178,33 @@ class Latent:
         valid = (rng.random(shape) >= refused) & (rng.random(shape) >= 0.1)
         left_out = (rng.random((len(race), 1, studies)) < 0.5) & (np.arange(self.prompts) % 2 == 0)[None, :, None]
         return (valid & ~left_out).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class InBlocks(Latent):
+    """Faces that share a part of their variance with the other faces of their block."""
+
+    within: bool = False
+    """Whether a block has one face of each race, versions of one base portrait; else two faces of one person."""
+    shared: float = 0.5
+    """The part of the variance of faces that a block has in common."""
+    known: bool = True
+    """Whether the analysis knows the blocks."""
+
+    @property
+    def block(self) -> NDArray[np.int64]:
+        race, place = self.labels["race"], np.zeros(len(self.labels["race"]), dtype=np.int64)
+        for one in RACES:
+            place[race == one] = np.arange((race == one).sum())
+        return place if self.within else np.arange(len(race), dtype=np.int64) % (len(race) // 2)
+
+    @property
+    def blocks(self) -> NDArray[np.int64] | None:
+        return self.block if self.known else None
+
+    def faces(self, rng: np.random.Generator, size: tuple[int, ...]) -> Values:
+        common = super().faces(rng, (int(self.block.max()) + 1, *size[1:]))[self.block]
+        return np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * super().faces(rng, size)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Pictures in an object store: S3 by fsspec, against moto's server."""
 
-import os
-
 import pytest
 from PIL import Image
 
@@ -9,28 +7,6 @@ from evenedit.core import images as pictures
 from evenedit.core.images import open_images
 from evenedit.operations.plan import make_plan
 from tests.support.studies import open_study
-
-
-@pytest.fixture(scope="module")
-def bucket():
-    """A bucket on a server of our own, which counts its requests."""
-    from moto.server import ThreadedMotoServer
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        server = ThreadedMotoServer(port=0)
-        server.start()
-        host, port = server.get_host_and_port()
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        import s3fs
-
-        s3fs.S3FileSystem().mkdir("faces")
-        yield "s3://faces/study"
-        server.stop()
-    os.environ.pop("AWS_ENDPOINT_URL", None)
-
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -89,7 +89,7 @@ def test_several_faces_per_cell_are_added_and_not_replaced(tmp_path, pools):
 
 def test_undo_gives_back_what_was_before(session):
     session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
-    second = session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
+    second = session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:1])
     assert session.last_of("Ada", session.log.actions()) == second
     session.undo("Ada", second.id)
     assert session.state()[CELL].selected == ["V1"] and standing(session) is CellStatus.DONE
@@ -104,7 +104,7 @@ def test_undo_gives_back_what_was_before(session):
 
 
 def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(session):
-    mine = session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX).action
+    mine = session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
     session.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
     with pytest.raises(EvenEditError, match="is not yours"):
         session.undo("Bo", mine.id)
@@ -158,14 +158,12 @@ def test_two_reviewers_choosing_in_one_cell_at_once_are_both_logged_and_the_seco
         outcomes = list(
             threads.map(lambda w: session.act(w[0], ActionKind.SELECT, CELL, w[1], criteria=ALL_SIX, seen=0), both)
         )
-    first, second = sorted(outcomes, key=lambda o: o.action.id)
-    assert first.clash is None and second.clash == first.action
+    first, second = sorted(outcomes, key=lambda o: o.id)
+    assert first.in_force and second.against == first.id
     assert {(a.reviewer, a.pool) for a in session.log.actions()} == set(both)
-    assert session.state()[CELL].selected == [first.action.pool]
-    again = session.act(second.action.reviewer, ActionKind.SELECT, CELL, second.action.pool, criteria=ALL_SIX, seen=2)
-    assert again.clash is None and session.state()[CELL].selected == [second.action.pool], (
-        "having seen it, one may replace"
-    )
+    assert session.state()[CELL].selected == [first.pool]
+    again = session.act(second.reviewer, ActionKind.SELECT, CELL, second.pool, criteria=ALL_SIX, seen=2)
+    assert again.in_force and session.state()[CELL].selected == [second.pool], "having seen it, one may replace"
 
 
 def test_reviewers_at_different_things_do_not_disturb_each_other(session):
@@ -175,11 +173,11 @@ def test_reviewers_at_different_things_do_not_disturb_each_other(session):
         (ActionKind.ASSESS, CELL, "V2"),
         (ActionKind.DESELECT, "Latino_Male_50s", "V3"),
     ):
-        assert session.act("Bo", deed, cell, pool, seen=0).clash is None
-    assert session.act("Bo", ActionKind.ASSESS, CELL, "V1", seen=0).clash is not None, (
+        assert session.act("Bo", deed, cell, pool, seen=0).in_force
+    assert session.act("Bo", ActionKind.ASSESS, CELL, "V1", seen=0).against is not None, (
         "Ada's ticks are not overwritten unseen"
     )
-    assert session.act("Ada", ActionKind.SELECT, CELL, "V3", seen=0).clash is None, "one does not clash with oneself"
+    assert session.act("Ada", ActionKind.SELECT, CELL, "V3", seen=0).in_force, "one does not clash with oneself"
 
 
 def test_many_reviewers_lose_nothing(session):

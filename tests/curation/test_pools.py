@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,8 +13,10 @@ from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from scipy.stats import chi2_contingency, fisher_exact
 
 from evenedit.core.errors import EvenEditError
+from evenedit.curation.log import ActionKind
 from evenedit.curation.pools import CELLS, SEEDS, Pools, make_pools
 from evenedit.curation.screen import CHECKS, by_screen, inequality, pass_rates, screen
+from evenedit.curation.session import CurationSession
 from evenedit.simulation.portraits.drawn import Drawn
 from tests.support.curating import draw_folder
 from tests.support.fairface_copies import as_folder, as_shards, dot, rows
@@ -189,3 +192,34 @@ def test_the_test_of_inequality_agrees_with_independent_ones():
     assert inequality([8, 9], [1, 6]) == pytest.approx(fisher_exact(table).pvalue, abs=0.015)
     assert inequality([10, 10], [10, 10]) == inequality([10, 10], [0, 0]) == 1.0
     assert inequality([10, 0, 10], [9, 0, 1]) < 0.01
+
+
+def test_pools_are_added_without_touching_those_that_were_drawn(tmp_path, evenedit):
+    data, study = as_folder(tmp_path / "data", rows(6)), write_study(tmp_path / "study", curation={})
+    command = ("sources", "pools", study, "--no-screen")
+    assert evenedit(*command, "--from", data, "--seeds", "42,1000").returncode == 0
+    out = study / "pools"
+    before, session = Pools.read(out), CurationSession(study, out, study / "portraits")
+    session.act("Ada", ActionKind.SELECT, CELLS[0], "V2")
+    added = evenedit(*command, "--add", "2")
+    assert added.returncode == 0, added.stderr
+    after = Pools.read(out)
+    assert after.ids == ("V1", "V2", "V3", "V4") and [p["seed"] for p in after.facts["pools"]] == [42, 1000, 1001, 1002]
+    assert plain(before).items() <= plain(after).items()
+    assert len({c.sha256 for c in after.candidates.values()}) == len(after.candidates) == 4 * 84
+    kept = CurationSession(study, out, study / "portraits", 2)
+    assert kept.state()[CELLS[0]].selected == ["V2"], "choices stay valid"
+    shutil.rmtree(out)
+    nothing = evenedit(*command, "--add", "2")
+    assert nothing.returncode == 2 and "no candidate pools" in nothing.stderr
+
+
+def test_choices_from_pools_that_were_changed_are_refused_though_pools_were_added_too(tmp_path):
+    data, out = as_folder(tmp_path / "data", rows(4)), tmp_path / "pools"
+    CurationSession(tmp_path, (first := draw(data, out, seeds=[1])).folder, tmp_path / "portraits")
+    other = draw(data, tmp_path / "other", seeds=[2])
+    draw(data, other.folder, seeds=[3], earlier=other)
+    with pytest.raises(EvenEditError, match="candidate pools changed"):
+        CurationSession(tmp_path, other.folder, tmp_path / "portraits")
+    draw(data, out, seeds=[2], earlier=first)
+    CurationSession(tmp_path, out, tmp_path / "portraits")

@@ -19,6 +19,7 @@ from evenedit.api.study import Study
 from evenedit.cli.serve import serve
 from evenedit.web.auth import Accounts
 from evenedit.web.roles import Role
+from tests.support.commands import Command
 from tests.support.studies import write_study
 
 ROOT = Path(__file__).parents[2]
@@ -35,17 +36,55 @@ def understood(arguments: list[str]) -> dict[str, object]:
 def test_the_image_copies_what_is_there_and_does_not_run_as_root() -> None:
     text = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
     lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    stages: set[str] = set()
     known = "FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD"
     assert all(word in known for word, _ in lines)
     for word, rest in lines:
         if word == "COPY" and "--from" not in rest:
             assert all((ROOT / source).exists() for source in rest.split()[:-1]), rest
         if word == "FROM":
-            assert ":" in rest and "latest" not in rest
+            assert rest.split()[0] in stages or (":" in rest and "latest" not in rest)
+            stages.add(rest.split()[-1])
     assert [rest for word, rest in lines if word == "USER"][-1] == "evenedit"
-    command = json.loads(next(rest for word, rest in lines if word == "CMD"))
+    command = json.loads([rest for word, rest in lines if word == "CMD"][-1])
     assert understood(command)["production"] is True
     assert "/ready" in next(rest for word, rest in lines if word == "HEALTHCHECK")
+
+
+def test_the_job_of_kubernetes_runs_a_study_with_the_command_of_the_image(tmp_path: Path, evenedit: Command) -> None:
+    """There is no cluster here, and no schema of jobs: the structure is checked, and the command is run."""
+    text = (DEPLOY / "Containerfile").read_text()
+    assert re.search(r"AS build-run\nRUN .*\[postgres,api,local\]\" s3fs", text) and "FROM base AS run" in text
+    job = yaml.safe_load((DEPLOY / "job.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job") and job["spec"]["completionMode"] == "Indexed"
+    pod = job["spec"]["template"]["spec"]
+    (container,), (copy,) = pod["containers"], pod["initContainers"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert all(mount["name"] in volumes for part in (container, copy) for mount in part["volumeMounts"])
+    writable = [m["mountPath"] for m in container["volumeMounts"] if "emptyDir" in volumes[m["name"]]]
+    assert writable == ["/study"], "a run writes its history there"
+    assert container["envFrom"][0]["secretRef"] and pod["restartPolicy"] == "Never"
+    given, folder = write_study(tmp_path / "given"), tmp_path / "study"
+    folder.mkdir()
+    places = {"/given": str(given), "/study": str(folder)}
+    subprocess.run([re.sub("^/given|^/study", lambda at: places[at[0]], word) for word in copy["command"]], check=True)
+    (entry,) = json.loads(re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE)[-1])
+    assert entry == "evenedit"
+    done = evenedit(*(places.get(word, word) for word in container["args"]))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["slurm-array.sh", "slurm-ray.sh"])
+def test_the_scripts_for_slurm_are_scripts(name: str) -> None:
+    script = DEPLOY / name
+    lines = script.read_text().splitlines()
+    assert lines[0] == "#!/bin/bash"
+    options = [at for at, line in enumerate(lines) if line.startswith("#SBATCH --")]
+    commands = [at for at, line in enumerate(lines) if not line.startswith("#")]
+    assert options and max(options) < min(commands), "Slurm reads no options after the first command"
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", str(script)], check=True)
 
 
 def test_the_compose_file_is_of_one_piece() -> None:

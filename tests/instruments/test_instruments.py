@@ -402,6 +402,16 @@ def test_a_small_group_borrows_distances_scaled_by_the_embeddings_bias():
     assert "all groups 3; 10 are needed" in few.standing(0.5, "White")
 
 
+def test_a_face_that_kept_its_skin_is_no_other_person_and_one_drawn_anew_is_one_from_nearer_on():
+    known = likeness.shipped_reference()
+    for label in ("Black", ""):
+        assert not known.standing(0.7, label, anew=False).stranger
+        assert known.standing(0.7, label).stranger
+        assert known.standing(0.47, label, anew=True).stranger
+        assert not known.standing(0.47, label).stranger
+        assert not known.standing(0.35, label, anew=True).stranger
+
+
 @photographs
 @faces_extra
 def test_without_a_reference_a_replaced_person_is_named_by_the_distances_that_are_shipped():

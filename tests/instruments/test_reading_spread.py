@@ -34,7 +34,7 @@ def drawn_pairs(folder: Path) -> list[tuple[str, str, str]]:
 def test_readings_are_the_same_on_every_processor(tmp_path: Path) -> None:
     pairs = drawn_pairs(tmp_path)
     usual, _ = read(pairs, USUAL)
-    assert sum(reading["skin_delta_L"] is not None for reading in usual.values()) >= 4
+    assert sum(reading["skin_delta_L_low"] is not None for reading in usual.values()) >= 4
     for condition in CONDITIONS:
         largest = differences(usual, read(pairs, condition)[0])
         assert {name: largest[name] for name in PER_L if largest[name] > MOST} == {}, condition.name

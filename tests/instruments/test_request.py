@@ -40,6 +40,15 @@ def test_more_change_makes_it_less_probable_that_a_request_was_ignored(drift):
     assert odds == sorted(odds, reverse=True)
 
 
+@pytest.mark.parametrize(("drift", "part"), [(0.0, 0.01), (0.03, 0.11)])
+def test_a_scar_or_a_badge_answers_though_it_takes_little_of_its_region(drift, part):
+    changed = replace(SAME, regions=dict.fromkeys(SAME.regions, part), drift=drift)
+    for kinds in (["face_marks"], ["object"], ["face_marks", "quality"]):
+        assert request_outcome(kinds, changed).answer != Answer.IGNORED
+        assert request_outcome(kinds, replace(SAME, drift=drift)).answer == Answer.IGNORED
+    assert request_outcome(["clothing", "object"], changed).ignored > request_outcome(["object"], changed).ignored
+
+
 def test_where_no_region_shows_it_pixels_cannot_tell():
     unseen = replace(SAME, regions=dict.fromkeys(SAME.regions, None))
     assert request_outcome(["clothing"], unseen).answer == Answer.CANNOT_TELL

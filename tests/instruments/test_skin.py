@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -157,6 +158,25 @@ def test_new_light_on_the_face_alone_gives_an_interval_that_holds_both_explanati
     assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, RELIT_FACE)
     assert found.skin_delta_L_low <= 0 <= found.skin_delta_L_high
     assert found.skin_delta_L_low <= found.skin_delta_L_raw <= found.skin_delta_L_high
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.2])
+def test_new_light_on_the_person_does_not_hide_a_change_of_skin_the_other_way(factor):
+    before = sitter()
+    shift = -8.0 if factor > 1 else 8.0
+    planted = in_lab(before.rgb, (shift, 0, 0), before.skin)
+    lit = np.clip(planted * (1 + (factor - 1) * before.person[..., None]), 0, 255).astype(np.uint8)
+    found = measured(before, lit)
+    assert found.skin_delta_L is None
+    assert found.skin_delta_L_low <= shift <= found.skin_delta_L_high
+
+
+def test_stronger_light_and_shade_on_the_face_make_a_reading_less_sure():
+    before = sitter()
+    lab = cv2.cvtColor(before.rgb, cv2.COLOR_RGB2Lab)
+    lab[..., 0] = cv2.createCLAHE(3.0, (4, 4)).apply(np.ascontiguousarray(lab[..., 0]))
+    pair = examine(Image.fromarray(before.rgb), Image.fromarray(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB)), identity=False)
+    assert pair.skin.uncertainty_L > 2 * pair.skin.agreement.raw_error
 
 
 def test_skin_that_became_lighter_without_eyes_and_lips_is_no_new_light():

@@ -1,5 +1,6 @@
 """A backup holds what was acknowledged before it, restores to exactly that, and a study moves with every row."""
 
+import json
 import shutil
 import stat
 import tarfile
@@ -7,13 +8,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 import sqlalchemy as sa
 
 from evenedit.api.study import Study
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.operations.backup import back_up, restore, verify
+from evenedit.operations.backup import PICTURES, back_up, restore, verify
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, participants
 from evenedit.storage.survey_store import SurveyStore
@@ -101,6 +103,57 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(study: Study, tmp_p
             restore(tmp_path / f"{name}.tar", tmp_path / "again")
         assert not (tmp_path / "again").exists()
     verify(backup)
+
+
+def shown(study: Study) -> dict[str, Any]:
+    """All of a study's results, but for when and by which file they were made."""
+    body: dict[str, Any] = json.loads(study.results().to_json())
+    for fact in ("time", "command", "study"):
+        del body["provenance"][fact]
+    return body
+
+
+@pytest.fixture
+def pictures(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the pictures lie: another folder, or a bucket."""
+    return f"{request.getfixturevalue('bucket')}/kept" if request.param == "bucket" else str(tmp_path / "elsewhere")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("pictures", ["folder", "bucket"], indirect=True)
+def test_pictures_outside_the_folder_and_rows_on_a_server_are_restored_to_the_same_report(
+    pictures: str, postgres: Any, postgres_url: str, tmp_path: Path
+) -> None:
+    folder = write_study(tmp_path / "study", store={"images": pictures, "url": postgres_url})
+    loaded = Study.load(folder)
+    assert loaded.run().complete
+    before = shown(loaded)
+    images = loaded.store.images
+    named = {s.image for s in loaded.store.sources().values()} | {e.image or "" for e in loaded.store.edits().values()}
+    summary = back_up(loaded.file, tmp_path / "backup.tar")
+    assert summary.pictures == len(named) and f"{len(named)} pictures" in str(summary)
+    loaded.store.close()
+    empty(pictures)
+    assert not images.present(named)
+    postgres.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
+    assert verify(tmp_path / "backup.tar") == summary, "a check changes nothing"
+    assert not images.present(named)
+    restore(tmp_path / "backup.tar", tmp_path / "again")
+    again = Study.load(tmp_path / "again")
+    assert shown(again) == before
+    assert all(map(again.store.images.is_whole, named)) and not (tmp_path / "again" / PICTURES).exists()
+    empty(pictures)
+    with pytest.raises(EvenEditError, match=r"missing or damaged.*--without-pictures"):
+        back_up(again.file, tmp_path / "second.tar")
+    assert "WITHOUT its pictures" in str(back_up(again.file, tmp_path / "second.tar", pictures=False))
+    again.store.close()
+
+
+def empty(pictures: str) -> None:
+    """Delete all pictures of a store."""
+    files, root = fsspec.core.url_to_fs(pictures)
+    files.rm(root, recursive=True)
+    files.invalidate_cache()
 
 
 def test_nothing_is_overwritten(study: Study, tmp_path: Path) -> None:

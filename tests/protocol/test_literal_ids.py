@@ -20,7 +20,6 @@ PAPER = {
     "report/figures/experiments.py",
     "report/figures/people.py",
     "report/figures/plots.py",
-    "report/render/agreement_rows.py",
     "report/render/selection.py",
     "report/tables/agreement.py",
     "report/tables/appendix.py",

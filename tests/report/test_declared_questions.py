@@ -15,7 +15,8 @@ from evenedit.cases.search import Gallery
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Status
 from evenedit.gate.gate import GateAnswer, check, parse_rule_for
-from evenedit.protocol.rubric import shipped_rubric
+from evenedit.protocol.questions import read_rows
+from evenedit.protocol.rubric import default_rubric, shipped_rubric
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import STATUSES, RatingTable
 from evenedit.report.contents import all_figures, all_tables
@@ -192,3 +193,16 @@ def test_a_report_with_people_compares_their_choices_with_the_judges(shown: Show
 def test_the_rates_of_results_stand_in_the_order_of_the_rubric(shown: Shown) -> None:
     assert shown.results.full_rubric.table_rates == declared_table().rubric.table_rates
     assert Results.from_json(shown.results.to_json()).full_rubric.table_rates == declared_table().rubric.table_rates
+
+
+def test_of_what_only_people_answer_no_judges_answer_is_missing():
+    rows, _ = read_rows([{**DECLARED[1], "answered_by": ["people"]}], "questions")
+    table = declared_table()
+    rubric = default_rubric().extended(rows)
+    values = np.zeros((*table.values.shape[:2], len(rubric.columns)), dtype=np.int8)
+    shared = list(default_rubric().columns)
+    values[:, :, [rubric.at(c) for c in shared]] = table.values[:, :, [table.at(c) for c in shared]]
+    results = analysed(replace(table, rubric=rubric, values=values))
+    assert not [e for e in results.estimates if "headscarf" in e.measure]
+    judged = np.where(np.arange(len(rubric.columns)) == rubric.at("headscarf"), 1, values).astype(np.int8)
+    assert [e for e in analysed(replace(table, rubric=rubric, values=judged)).estimates if "headscarf" in e.measure]

@@ -98,18 +98,19 @@ def _until(condition, what, seconds=120):
 def test_a_lease_is_one_runs_until_it_is_released_or_its_owner_is_silent(postgres_url, tmp_path):
     store = Store(tmp_path, postgres_url)
     first, second = (Leases(store._engine, 30.0) for _ in range(2))
-    assert first.claim("edit a") and first.claim("edit a") and not second.claim("edit a")
+    assert first.claim(["edit a"]) and first.claim(["edit a"]) and not second.claim(["edit a"])
     first.release(["edit a"])
-    assert second.claim("edit a"), "released"
-    assert not first.claim("edit a")
+    assert first.claim(["edit c"]) == {"edit c"}
+    assert second.claim(["edit a", "edit c"]) == {"edit a"}, "released with the next claim"
+    assert not first.claim(["edit a"])
     _expire(store, "edit a")
-    assert first.claim("edit a"), "the second run's deadline has passed"
+    assert first.claim(["edit a"]), "the second run's deadline has passed"
     with second.alive():
-        assert second.claim("edit b")
+        assert second.claim(["edit b"])
         until = _until_when(store, "edit b")
         _until(lambda: _until_when(store, "edit b") > until, "its owner moves the deadline on")
-        assert not first.claim("edit b"), "its owner is alive"
-    assert first.claim("edit b"), "a run that ends gives back what it holds"
+        assert not first.claim(["edit b"]), "its owner is alive"
+    assert first.claim(["edit b"]), "a run that ends gives back what it holds"
     store.close()
 
 
@@ -129,7 +130,7 @@ def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, t
     monkeypatch.setattr(leases, "LOOK", 0.05)
     store = Store(tmp_path, postgres_url)
     here, there = Leases(store._engine, 60.0), Leases(store._engine, 60.0)
-    assert there.claim("done soon") and there.claim("never done")
+    assert there.claim(["done soon"]) and there.claim(["never done"])
     looks = iter(range(100))
 
     def left():
@@ -141,11 +142,11 @@ def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, t
     assert here.wait(["done soon", "never done"], left) == {"never done"}
     assert here.wait(["done soon"], set) == set()
     done = iter([{"stored", "held"}, {"held"}, {"held"}, {"held"}, set()])  # one is stored and freed between two looks
-    assert there.claim("held")
+    assert there.claim(["held"])
     assert here.wait(["stored", "held"], lambda: next(done)) == set()
     assert next(done, None) is None, "it did not go on while another run held the other one"
     long = Leases(store._engine, 60.0)
-    assert long.claim("still held")
+    assert long.claim(["still held"])
     both = {"free", "still held"}
     assert here.wait(sorted(both), lambda: both) == both, "what is still held must be come back for"
     store.close()

@@ -40,7 +40,7 @@ def test_a_studys_own_plan_and_a_fair_wage():
 
 
 def test_an_unknown_preset_names_the_known_ones():
-    with pytest.raises(EvenEditError, match="paper-prolific and plan-002"):
+    with pytest.raises(EvenEditError, match="there are paper-prolific, plan-002"):
         planner.preset("plan-003")
 
 

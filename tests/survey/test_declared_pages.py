@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -205,12 +206,13 @@ def test_gold_answers_are_codes_for_choices_and_bounds_for_scales(study, tmp_pat
         f"{cases[-1]},hair_change,1,2,\n{cases[-1]},background,,,kept;blurred\n{cases[-1]},added,,,hat\n"
     )
     section = study.file.sections.survey.model_copy(update={"gold": path.name})
-    items = compose(1, section, cases[:4], material, tmp_path, 1, study.file.rubric)
+    file = replace(study.file, folder=tmp_path)
+    items = compose(1, section, cases[:4], material, file)
     (expected, *_) = [item.expected["0"] for item in items if item.kind == GOLD]
     assert expected == {"hair_change": [1, 2], "background": ["kept", "blurred"], "added": ["hat"]}
     path.write_text(path.read_text().replace("kept;blurred", "vanished"))
     with pytest.raises(EvenEditError, match="line 3: 'vanished' is no answer to background; use kept, blurred"):
-        compose(1, section, cases[:4], material, tmp_path, 1, study.file.rubric)
+        compose(1, section, cases[:4], material, file)
 
 
 @pytest.mark.parametrize(
@@ -232,11 +234,11 @@ def test_a_gold_answer_is_right_by_its_code(study, column, value, right):
     assert (low <= value <= high) is right
 
 
-def test_a_study_without_questions_for_people_is_refused(study, tmp_path):
+def test_a_study_without_questions_for_people_is_refused(study):
     nobody = Rubric("own", tuple(s for s in study.file.rubric.specs if s.row.about == "outputs"))
     material = Material(study.store.requests(), study.store.edits())
     with pytest.raises(EvenEditError, match="survey 1 has nothing to ask"):
-        compose(1, study.file.sections.survey, list(material.requests), material, tmp_path, 1, nobody)
+        compose(1, study.file.sections.survey, list(material.requests), material, replace(study.file, rubric=nobody))
 
 
 # -- translations ---------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def service(study, url, clock) -> Iterator[SurveyService]:
 def previewed(service: SurveyService) -> str:
     """The token of a preview that has its task."""
     query = httpx.URL(service.arrivals.previews.link("http://here")).params
-    token = service.arrive(service.introduce(query)).token
+    token = service.arrive(service.arrivals.arrive(query)).token
     service.read_guide(token)
     service.check(token, {check.question.id: check.right for check in checks(1)})
     assert service.consent(token, True).stage is VisitStage.TASK
@@ -146,11 +146,11 @@ def test_a_link_that_is_forged_damaged_or_old_opens_nothing(service, clock):
     survey, until, signature = token.split("~")
     for forged in ("", "x", f"{survey}~{until}", f"2~{until}~{signature}", f"{survey}~{int(until) + 1}~{signature}"):
         with pytest.raises(NotAllowedError):
-            service.introduce({"preview": forged})
-    assert service.introduce({"preview": token}).platform == "preview"
+            service.arrivals.arrive({"preview": forged})
+    assert service.arrivals.arrive({"preview": token}).platform == "preview"
     clock.minutes(60 * 24 * DAYS + 1)
     with pytest.raises(NotAllowedError, match="expired"):
-        service.introduce({"preview": token})
+        service.arrivals.arrive({"preview": token})
 
 
 def test_tasks_can_be_laid_out_anew_after_a_preview_but_not_after_a_participant(made, tmp_path, url):

@@ -137,7 +137,7 @@ def service(made, tmp_path, server):
 def come(service: SurveyService, name: str, session: str, **how: Any) -> str:
     """Take part by Prolific's link; `how` is passed to `answer`, and nobody submits without it."""
     query = {"PROLIFIC_PID": name, "STUDY_ID": "study-1", "SESSION_ID": session}
-    visit = service.arrive(service.introduce(query))
+    visit = service.arrive(service.arrivals.arrive(query))
     token = seated_by(service, visit.token)
     if how:
         answer(service, token, **how)

@@ -391,7 +391,7 @@ def test_survey_two_asks_about_pairs_and_survey_three_about_roles(service):
     three = service.items(seated(service, "ann", survey=3).token)
     assert all(set(item.pictures) == {"source_1", "source_2", "A"} for item in three)
     assert {asked.question.id for item in three for asked in item.questions} == {"stereotype", "target_role"}
-    assert all(item.note.startswith("Target role") for item in three)
+    assert all(item.role and item.coded for item in three)
 
 
 def test_a_preference_is_stored_by_output_not_by_place(service):

@@ -123,7 +123,7 @@ def test_sixty_parallel_guesses_are_five(plain: TestClient) -> None:
         try:
             auth.sign_in("admin", f"guess {number}", "192.0.2.1")
         except Exception as problem:
-            return int(problem.status)  # type: ignore[attr-defined]
+            return int(problem.status_code)  # type: ignore[attr-defined]
         return 200
 
     with ThreadPoolExecutor(60) as pool:
@@ -148,7 +148,7 @@ def test_guesses_at_one_account_from_many_addresses_are_limited_and_at_others_no
         try:
             auth.sign_in("ADA", f"guess {number}", f"192.0.2.{number}")
         except Exception as problem:
-            outcomes.append(problem.status)  # type: ignore[attr-defined]
+            outcomes.append(problem.status_code)  # type: ignore[attr-defined]
     assert outcomes == [401] * 3 + [429] * 2
     assert auth.sign_in("admin", PASSWORD, "192.0.2.2")[1] is Role.OWNER
 

@@ -96,13 +96,13 @@ def test_the_second_of_two_reviewers_is_told_who_came_first(study, session):
 
 def test_bad_calls_are_answered_with_words(study, session):
     client = TestClient(app_of(study))
-    assert "no candidate of pool V8" in act(client, "Ada", "V8").json()["message"]
-    assert "unknown criterion" in act(client, "Ada", "V1", criteria=["rich"]).json()["message"]
+    assert "no candidate of pool V8" in act(client, "Ada", "V8").json()["error"]["message"]
+    assert "unknown criterion" in act(client, "Ada", "V1", criteria=["rich"]).json()["error"]["message"]
     assert act(client, "Ada", "V1", action="steal").status_code == 422
     assert act(client, "Ada", "V1", note="x" * 3000).status_code == 422
     assert client.post("/curate/api/undo", json={"action": 1, "cell": CELL, "token": "12345678"}).status_code == 422
     refused = client.post("/curate/api/finalise", json={"sure": True})
-    assert refused.status_code == 409 and refused.json()["message"].count("no image chosen") == 84
+    assert refused.status_code == 409 and refused.json()["error"]["message"].count("no image chosen") == 84
     assert client.post("/curate/api/finalise", data={"sure": "true"}).status_code == 422, "no other site's form"
     assert client.get("/curate/cell/Green_Male_20s").status_code == 404
     assert client.get(f"/curate/image/{CELL}/V9").status_code == 404

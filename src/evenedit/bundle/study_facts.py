@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.provenance import provenance
+from evenedit.sources.twins import RECOLOURED
 from evenedit.storage.survey_schema import log as survey_log
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.context import StudyContext
@@ -79,13 +80,22 @@ def licence_of(study: StudyContext) -> str:
 
 
 def may_show_pictures(study: StudyContext) -> bool:
-    """Return whether the study allows its pictures in a bundle; drawn portraits are always allowed."""
+    """Return whether the study allows its pictures in a bundle: drawn ones always, recoloured photographs never."""
     section = study.file.sections.sources
-    return section.kind == DRAWN or (section.publish and bool(section.licence))
+    return section.kind == DRAWN or (section.publish and bool(section.licence) and not _recoloured(study))
+
+
+def _recoloured(study: StudyContext) -> bool:
+    return any(source.origin.startswith(RECOLOURED) for source in study.store.sources().values())
 
 
 def refuse_unlicensed(study: StudyContext) -> None:
     """Refuse pictures that the study does not allow to be published."""
+    if _recoloured(study):
+        raise EvenEditError(
+            "the portraits are recoloured photographs, which never leave the study: leave the pictures out with "
+            "--pictures none (digests are always in)"
+        )
     if not may_show_pictures(study):
         raise EvenEditError(
             "the study does not say that its pictures may be published; add to [sources] of study.toml: "

@@ -31,12 +31,14 @@ def sources() -> None:
 @click.option("--padding", type=click.Choice(["0.25", "1.25"]), help="Padding of FairFace, if the folder has both.")
 @click.option("--labels", help="Label CSV in that folder: file, race, gender, age.")
 @click.option("--seeds", help="One per pool, separated by commas; default: the published seven.")
+@click.option("--add", type=click.IntRange(min=1), help="Add so many pools to those that were drawn.")
 @click.option("--screen/--no-screen", default=True, help="Check the candidates automatically, for sorting only.")
 @click.option(
     "--import-log", "log", type=click.Path(path_type=Path), help="Import a selection log instead of drawing pools."
 )
 @example(
     "evenedit sources pools my-study --from fairface --padding 1.25\n"
+    "evenedit sources pools my-study --add 2\n"
     "evenedit sources pools my-study --import-log selection_log.json"
 )
 def pools(
@@ -45,30 +47,34 @@ def pools(
     padding: str | None,
     labels: str | None,
     seeds: str | None,
+    add: int | None,
     screen: bool,
     log: Path | None,
 ) -> None:
     """Draw candidate pools into the folder that [curation] names.
 
-    One image per cell and pool, without repetition, reproducible from the seeds. With --import-log, import a selection
-    log in the paper's format or as `finalise` writes it; the curation must have no actions.
+    One image per cell and pool, without repetition, reproducible from the seeds. With --add, draw further pools from
+    the same dataset; candidates and choices stay as they are. With --import-log, import a selection log in the paper's
+    format or as `finalise` writes it; the curation must have no actions.
     """
-    if (source is None) == (log is None):
-        raise click.UsageError("pass either --from DATASET or --import-log FILE")
+    if (log is not None) == (source is not None or add is not None):
+        raise click.UsageError("pass --from DATASET, --add NUMBER or --import-log FILE")
     if log is not None:
         _import_log(study, log)
         return
-    from evenedit.curation.pools import make_pools
+    from evenedit.curation.pools import Pools, further_seeds, make_pools
 
     file, section = _curation(study)
-    assert source is not None
+    earlier = Pools.read(file.folder / section.pools) if add else None
+    numbers = further_seeds(earlier, add) if earlier and add and seeds is None else _seeds(seeds)
     drawn = make_pools(
-        source,
+        source or Path(earlier.facts["source"] if earlier else ""),
         file.folder / section.pools,
-        seeds=_seeds(seeds),
-        padding=padding,
+        seeds=numbers,
+        padding=padding or (earlier.facts["padding"] if earlier else None),
         labels=labels,
         screened=screen,
+        earlier=earlier,
     )
     facts = drawn.facts
     click.echo(
@@ -109,14 +115,58 @@ def finalise(study: Path) -> None:
     click.echo(manifest)
 
 
-def _seeds(text: str | None) -> list[int]:
+@sources.command()
+@STUDY
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the versions to.")
+@click.option("--tones", default="1,2,3,4,5,6,7,8,9,10", show_default=True, help="Monk tones, separated by commas.")
+@click.option("--derivatives-allowed", is_flag=True, help="Confirm that licence and consent allow derived pictures.")
+@example("evenedit sources recolour my-study --out twins --tones 5,6,7,8 --derivatives-allowed")
+def recolour(study: Path, out: Path, tones: str, derivatives_allowed: bool) -> None:
+    """Make versions of the study's photographs with other tones of skin, for [sources] kind = "twins".
+
+    Versions are pictures of real people as they never looked: they need the licence of the photographs and the consent
+    of the people in them, stay within the study, and are never published. The skin instrument certifies each version;
+    the others are not written.
+    """
     from evenedit.core.errors import EvenEditError
+    from evenedit.curation.recolour import STATEMENT, write_twins
+    from evenedit.study.context import StudyContext
+
+    numbers = _numbers(tones, "--tones", "5,6,7,8")
+    if not set(numbers) <= set(range(1, 11)) or len(set(numbers)) < max(2, len(numbers)):
+        raise EvenEditError(f"--tones is '{tones}'; expected at least two different Monk tones from 1 to 10")
+    opened = StudyContext.load(study)
+    licence = opened.file.sections.sources.licence
+    if not (derivatives_allowed and licence):
+        raise EvenEditError(
+            'versions of photographs need the licence in [sources] of study.toml (licence = "…") and your '
+            f'confirmation. If this is true, pass --derivatives-allowed: "{STATEMENT}"'
+        )
+    names = [factor.name for factor in opened.file.factors]
+    summary = write_twins(opened.design.portraits(), out, sorted(numbers), names, licence)
+    for tone in sorted(numbers):
+        click.echo(f"Monk {tone:>2}: {summary.certified[tone]:>4} of {summary.bases} certified")
+    for reason, count in summary.refused.most_common():
+        click.echo(f"{count} refused: {reason}")
+    click.echo(
+        f"{summary.complete} of {summary.bases} portraits have every version; the others are left out of a study"
+    )
+    click.echo(f'\n{out}\nNext: in a new study, [sources] kind = "twins" and settings = {{ path = "…" }}')
+
+
+def _seeds(text: str | None) -> list[int]:
     from evenedit.curation.pools import SEEDS
 
+    return list(SEEDS) if text is None else _numbers(text, "--seeds", "42,1000,1001")
+
+
+def _numbers(text: str, option: str, like: str) -> list[int]:
+    from evenedit.core.errors import EvenEditError
+
     try:
-        return list(SEEDS) if text is None else [int(part) for part in text.split(",")]
+        return [int(part) for part in text.split(",")]
     except ValueError:
-        raise EvenEditError(f"--seeds is '{text}'; expected integers with commas, e.g. 42,1000,1001") from None
+        raise EvenEditError(f"{option} is '{text}'; expected integers with commas, e.g. {like}") from None
 
 
 def _curation(study: Path) -> tuple[StudyFile, CurationSection]:

@@ -179,11 +179,20 @@ def plan(
 @spending
 @click.option("--batch", is_flag=True, help="Use batch jobs of the judges' providers where available: half the price.")
 @click.option("--give-up", multiple=True, metavar="JOB", help="Stop waiting for this batch job and ask again.")
+@click.option(
+    "--stage",
+    "stages",
+    type=click.Choice(["edit", "measure", "rate"]),
+    multiple=True,
+    help="Do only this, so that machines can specialise; can be repeated.",
+)
 @example("evenedit run my-study --max-cost 20\nevenedit run my-study --batch")
-def run(study: Path, budget: Budget, prices: Prices, batch: bool, give_up: tuple[str, ...]) -> None:
+def run(
+    study: Path, budget: Budget, prices: Prices, batch: bool, give_up: tuple[str, ...], stages: tuple[str, ...]
+) -> None:
     """Make and rate the edits that are missing. Stop with Ctrl-C; rerun to resume."""
     runner = open_study(study).runner(budget, prices)
-    runner.batch, runner.give_up = batch, give_up
+    runner.batch, runner.give_up, runner.stages = batch, give_up, stages or runner.stages
     finish(runner.run(), f"done. Next: evenedit report {study}", f"Rerun the command to resume: evenedit run {study}")
 
 

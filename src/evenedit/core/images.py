@@ -62,7 +62,10 @@ class ImageFolder:
 
     def put(self, image: Image.Image) -> str:
         """Store a picture and return its hash; stored already is fine."""
-        content = encode(image)
+        return self.put_content(encode(image))
+
+    def put_content(self, content: bytes) -> str:
+        """Store the content of a file and return its hash."""
         sha256 = hashlib.sha256(content).hexdigest()
         target = self.path(sha256)
         if not target.exists():
@@ -146,9 +149,8 @@ class RemoteImages(ImageFolder):
         """Return the size of an object in bytes; raise `FileNotFoundError` if there is none."""
         return int(self._files.size(str(self.path(sha256))))
 
-    def put(self, image: Image.Image) -> str:
-        """Store a picture and return its hash: an object store shows an object whole or not at all."""
-        content = encode(image)
+    def put_content(self, content: bytes) -> str:
+        """Store the content of a file and return its hash: an object store shows an object whole or not at all."""
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 not in self:
             path = str(self.path(sha256))

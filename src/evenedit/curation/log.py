@@ -144,10 +144,12 @@ class Log:
             for statement in _SCHEMA:
                 db.execute(statement)
 
-    def bind(self, pools: str) -> None:
-        """Tie the log to the hash of its pools: choices from these pools are not valid for others."""
+    def bind(self, pools: str, earlier: Sequence[str] = ()) -> None:
+        """Tie the log to the hash of its pools: choices are valid for no others, unless these pools were added to."""
         with self._writing() as db:
             db.execute("INSERT OR IGNORE INTO facts VALUES ('pools', ?)", [pools])
+            for one in earlier:
+                db.execute("UPDATE facts SET value = ? WHERE key = 'pools' AND value = ?", [pools, one])
             (known,) = db.execute("SELECT value FROM facts WHERE key = 'pools'").fetchone()
         if known != pools:
             raise EvenEditError(

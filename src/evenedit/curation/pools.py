@@ -77,14 +77,20 @@ def make_pools(
     padding: str | None = None,
     labels: str | None = None,
     screened: bool = True,
+    earlier: Pools | None = None,
 ) -> Pools:
-    """Draw one pool per seed, screen the candidates, and write them with their manifest, completely or not at all."""
-    if len(set(seeds)) < len(seeds):
-        raise EvenEditError(f"a seed is listed twice: {', '.join(map(str, seeds))}")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise EvenEditError(f"{out} exists already; choose another folder, or move it away")
+    """Draw one pool per seed, screen the candidates, and write them with their manifest, completely or not at all.
+
+    The pools come after the `earlier` ones, whose candidates stay as they are.
+    """
+    known = list(earlier.facts["pools"]) if earlier else []
+    every = [*(pool["seed"] for pool in known), *seeds]
+    if len(set(every)) < len(every):
+        raise EvenEditError(f"a seed is listed twice: {', '.join(map(str, every))}")
+    if not earlier and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise EvenEditError(f"{out} exists already; choose another folder, move it away, or add to it with --add")
     dataset = open_dataset(source, padding, labels)
-    drawing = draw(dataset, seeds, CELLS)
+    drawing = draw(dataset, seeds, CELLS, {c.origin: c.sha256 for c in earlier.candidates.values()} if earlier else {})
     if not drawing.drawn:
         raise EvenEditError(f"{source} has no readable image with labels of the grid")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +98,7 @@ def make_pools(
         shutil.rmtree(left)
     staging = out.parent / f".{out.name}.{uuid4().hex}.tmp"
     try:
-        rows = _write_images(drawing, staging)
+        rows = _write_images(drawing, staging, len(known) + 1)
         if screened:
             from evenedit.curation.screen import screen
 
@@ -106,29 +112,44 @@ def make_pools(
             "schema": SCHEMA,
             "source": str(source),
             "padding": padding,
-            "pools": [{"id": f"V{number}", "seed": seed} for number, seed in enumerate(seeds, 1)],
+            "pools": known + [{"id": f"V{n}", "seed": seed} for n, seed in enumerate(seeds, len(known) + 1)],
             "images_in_the_grid": drawing.faces,
             "images_outside_the_grid": dataset.outside,
             "unreadable": drawing.unreadable,
             "repeated": drawing.repeated,
             "short_cells": {c: n for c, n in drawing.available.items() if n < len(seeds)},
             "provenance": provenance(),
-            "candidates": rows,
         }
-        write_whole(staging / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False).encode())
-        if out.exists():
-            out.rmdir()
-        staging.replace(out)
+        if earlier:
+            manifest["earlier"] = [*earlier.facts.get("earlier", []), earlier.hash]
+            rows = json.loads((out / MANIFEST).read_text("utf-8"))["candidates"] + rows
+            for pool in staging.iterdir():
+                shutil.rmtree(out / pool.name, ignore_errors=True)  # of a killed command
+                pool.replace(out / pool.name)
+        content = json.dumps(manifest | {"candidates": rows}, indent=1, ensure_ascii=False).encode()
+        write_whole((out if earlier else staging) / MANIFEST, content)
+        if not earlier:
+            if out.exists():
+                out.rmdir()
+            staging.replace(out)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return Pools.read(out)
 
 
-def _write_images(drawing: DrawnPools, folder: Path) -> list[dict[str, Any]]:
+def further_seeds(pools: Pools, number: int) -> list[int]:
+    """Return seeds for so many more pools; raise `EvenEditError` for pools that EvenEdit did not draw."""
+    if not pools.facts:
+        raise EvenEditError(f"the pools in {pools.folder} were not drawn by EvenEdit; add folders of images to them")
+    last = max(pool["seed"] for pool in pools.facts["pools"])
+    return list(range(last + 1, last + 1 + number))
+
+
+def _write_images(drawing: DrawnPools, folder: Path, first: int) -> list[dict[str, Any]]:
     """Write the drawn files byte for byte and return their rows of the manifest."""
     rows = []
     for (number, cell), face in drawing.drawn.items():
-        content, pool = drawing.content[face.at], f"V{number + 1}"
+        content, pool = drawing.content[face.at], f"V{number + first}"
         file = f"{pool}/{cell}{ending(content)}"
         (folder / pool).mkdir(parents=True, exist_ok=True)
         (folder / file).write_bytes(content)

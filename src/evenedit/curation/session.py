@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -18,15 +17,6 @@ from evenedit.curation.log import CRITERIA, DATABASE, Action, ActionKind, CellSt
 from evenedit.curation.pools import Pools
 
 
-@dataclass(frozen=True, slots=True)
-class CurationOutcome:
-    """A stored action, and the action it conflicts with."""
-
-    action: Action
-    clash: Action | None = None
-    """Another reviewer's action that came first."""
-
-
 class CurationSession:
     """One curation: its pools, its log and the folder of its finalised set."""
 
@@ -38,7 +28,7 @@ class CurationSession:
         self.out = out
         self.faces = faces_per_cell
         self.log = Log(folder / DATABASE)
-        self.log.bind(self.pools.hash)
+        self.log.bind(self.pools.hash, self.pools.facts.get("earlier", ()))
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -88,8 +78,8 @@ class CurationSession:
         note: str = "",
         seen: int | None = None,
         token: str | None = None,
-    ) -> CurationOutcome:
-        """Assess, select or deselect a candidate; returns when it is on disk."""
+    ) -> Action:
+        """Assess, select or deselect a candidate; return the action when it is on disk."""
         if kind not in (ActionKind.ASSESS, ActionKind.SELECT, ActionKind.DESELECT):
             raise EvenEditError(f"'{kind}' is not an action on a candidate")
         if (cell, pool) not in self.pools.candidates:
@@ -102,7 +92,7 @@ class CurationSession:
             if pool not in selected and len(selected) >= self.faces:
                 raise EvenEditError(f"{cell} has its {self.faces} images: {', '.join(selected)}; deselect one first")
         action = Action(reviewer, kind, cell, pool, frozenset(criteria), note)
-        return self._outcome(self.log.append(action, seen=seen, token=token))
+        return self.log.append(action, seen=seen, token=token)
 
     def last_of(self, reviewer: str, actions: list[Action]) -> Action | None:
         """Return the action that this reviewer would undo next."""
@@ -113,21 +103,16 @@ class CurationSession:
         )
         return next((a for a in undoable_actions if a.id not in reverted), None)
 
-    def undo(self, reviewer: str, action: int, *, token: str | None = None) -> CurationOutcome:
+    def undo(self, reviewer: str, action: int, *, token: str | None = None) -> Action:
         """Undo an action of the same reviewer: the state is computed without it."""
         actions = self.log.actions()
         target = next((a for a in actions if a.id == action), None)
         if target is None or target.reviewer != reviewer or target.kind in (ActionKind.UNDO, ActionKind.FINALISE):
             raise EvenEditError(f"action {action} is not yours, so you cannot undo it")
         if target.id in undone(actions):
-            repeated = next(a for a in actions if a.undoes == target.id)
-            return CurationOutcome(repeated)
+            return next(a for a in actions if a.undoes == target.id)
         undo = Action(reviewer, ActionKind.UNDO, target.cell, target.pool, undoes=target.id)
-        return self._outcome(self.log.append(undo, token=token))
-
-    def _outcome(self, action: Action) -> CurationOutcome:
-        clash = None if action.against is None else self.log.actions(action.against - 1)[0]
-        return CurationOutcome(action, clash)
+        return self.log.append(undo, token=token)
 
     def finalise(self, reviewer: str) -> Path:
         """Write the set and return the manifest's path; raises an error that lists every problem."""

@@ -47,13 +47,19 @@ class StudyDesign:
 
     def portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
         """Yield the portraits of the source: id, labels, origin, picture."""
+        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = self._source().portraits()
+        return portraits
+
+    def listing(self) -> str:
+        """Return the digest of the source's list of portraits; empty if it has none."""
+        return str(getattr(self._source(), "listing", ""))
+
+    def _source(self) -> Any:
         section = self.file.sections.sources
         settings = self.file.located(section.settings)
         if plugins.accepts("sources", section.kind, "factors"):
             settings["factors"] = self.file.factors
-        source = plugins.build("sources", section.kind, settings)
-        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
-        return portraits
+        return plugins.build("sources", section.kind, settings)
 
     def planned(self, sources: Mapping[str, Source]) -> list[Request]:
         """Return the requests of the study; those with a feature prompt only once the prompt is stored."""

@@ -14,6 +14,10 @@ from evenedit.instruments.picture import Mask
 
 MOST_SPREAD = 0.7
 """Spread of the change within a patch, as a share of the patch's own shading, up to which its surface is the same."""
+MOST_REDRAWN = 0.35
+"""Share of new shading from which a face was drawn anew: eyes and lips then tell nothing about light."""
+LEAST_SHADING = 0.3
+"""Spread of L* within a patch under which it counts as flat."""
 LEAST_PATCHES = 6
 LEAST_SIDE = 2
 """Patches needed on each side of the face."""
@@ -44,6 +48,8 @@ ANEW = 0.5
 """Spread of the change within a patch, in L*, from which the skin was drawn anew: then a change this small is usual."""
 ENDS = 10.0
 """Percent of the patches left out at either end, where they differ."""
+END = 1.25
+"""Standard error in L* of either of these ends."""
 SURE = 1.96
 """Standard errors of a 95 % interval."""
 
@@ -68,6 +74,8 @@ class PatchAgreement:
     """What the error is computed from, see SIGNS."""
     spans: NDArray[np.float64]
     """Lowest and highest change of L* over the patches, a tenth left out at either end: light removed, and raw."""
+    redrawn: float
+    """Share of the shading that is new, at the median patch: what more or less contrast does not explain."""
     doubt: str = ""
     """Why the change is no one number; empty if it is one."""
 
@@ -78,19 +86,14 @@ class PatchAgreement:
             return around(float(self.shift[0]), self.error)
         if self.doubt == UNEVEN:
             return hull(around(float(self.shift[0]), min(self.error, MOST_ERROR)), self.raw_interval)
-        return hull(*(around(float(end), WEIGHTS[0]) for end in self.spans[:, 0]), self.raw_interval)
-
-    @property
-    def redrawn(self) -> float:
-        """Share of the patches whose shading is new."""
-        return float(self.signs[SIGNS.index(NEW_SHADING)])
+        return hull(*(around(float(end), END) for end in self.spans[:, 0]), self.raw_interval)
 
     @property
     def raw_interval(self) -> tuple[float, float]:
         """The 95 % interval of the raw change of L*."""
         if self.doubt in ("", UNEVEN):
             return around(float(self.raw[0]), self.raw_error)
-        return hull(*(around(float(end), WEIGHTS[0]) for end in self.spans[:, 1]))
+        return hull(*(around(float(end), END) for end in self.spans[:, 1]))
 
 
 def around(value: float, error: float) -> tuple[float, float]:
@@ -131,8 +134,8 @@ def agree(
         return COVERED
     patch = (work.of, still, len(work.names))
     moves, unlit = (medians(one - was, *patch)[visible] for one in (now, raw))
-    spreads = _spreads(now[:, 0] - was[:, 0], work.of, still)[visible]
-    preserved = _same_surface(spreads, _spreads(was[:, 0], work.of, still)[visible])
+    spreads, shading, shaded = (_spreads(one[:, 0], work.of, still)[visible] for one in (now - was, was, now))
+    preserved = _same_surface(spreads, shading)
     names = np.array(work.names)[visible]
     agreed = _inside(moves[:, 0], work.where[visible], preserved, names)
     if isinstance(agreed, str) and agreed == ONE_SIDE:
@@ -144,13 +147,15 @@ def agree(
     lost = 1 - len(chosen) / int(present.sum())
     anew = min(1.0, float(np.median(spreads[inside])) / ANEW)
     common = (lost, 1 - float(preserved.mean()), turn, anew)
+    multiplied = float((np.median(now[still, 0]) + 16) / (np.median(was[still, 0]) + 16))
+    contrast, redrawn = _reshaded(spreads, shading, shaded, multiplied)
     relighted = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
     bare, _, _ = plane(work.where[chosen], unlit[inside])
     read = [
         _read(work.where[visible], one, names, inside, preserved, common, reported)
         for one, reported in (
-            (moves, lambda at: [abs(float(at[0] - bare[0])), *relighted]),
-            (unlit, lambda _: [0.0] * 4),
+            (moves, lambda at: [abs(float(at[0] - bare[0])), *relighted, contrast]),
+            (unlit, lambda _: [0.0] * 5),
         )
     ]
     (shift, signs), (_, raw_signs) = read
@@ -164,7 +169,7 @@ def agree(
     used = np.zeros(len(work.names), dtype=bool)
     used[chosen] = True
     spans = np.percentile(np.column_stack([moves[:, 0], unlit[:, 0]]), [ENDS, 100 - ENDS], axis=0)
-    return PatchAgreement(shift, bare, unsure, raw_error, used, still, signs, spans, doubt)
+    return PatchAgreement(shift, bare, unsure, raw_error, used, still, signs, spans, redrawn, doubt)
 
 
 def uneven(signs: NDArray[np.float64]) -> bool:
@@ -213,7 +218,6 @@ def _inside(
 
 
 OTHERWISE = "skin that kept its shading changed otherwise, L*"
-NEW_SHADING = "patches whose shading is new"
 SIGNS = (
     "always",
     "patches differ around a smooth change",
@@ -223,8 +227,9 @@ SIGNS = (
     "light not explained, L*",
     "light slopes over the picture, L*",
     "light seen only on darker or lighter places, L*",
+    "light and shade of the skin made stronger or weaker, share",
     "patches lost",
-    NEW_SHADING,
+    "patches whose shading is new",
     "size of the change, L*",
     OTHERWISE,
     "patches lost, times the size of the change",
@@ -234,7 +239,7 @@ SIGNS = (
 """What makes a reading less sure."""
 OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
 WEIGHTS = np.array(
-    [0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7, 1.4]
+    [0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 6.0, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7, 1.4]
 )
 """Standard error added by one unit of each: fitted by `python -m validation instruments` to its calibration half."""
 
@@ -277,7 +282,23 @@ def both_sides(where: NDArray[np.float64]) -> bool:
 
 def _same_surface(change: NDArray[np.float64], shading: NDArray[np.float64]) -> Mask:
     """Return the patches that kept their shading; an object over skin has other shading or none."""
-    return np.asarray(change <= MOST_SPREAD * np.maximum(shading, 0.3))
+    return np.asarray(change <= MOST_SPREAD * np.maximum(shading, LEAST_SHADING))
+
+
+def _reshaded(
+    change: NDArray[np.float64], before: NDArray[np.float64], after: NDArray[np.float64], multiplied: float
+) -> tuple[float, float]:
+    """Return by how much stronger or weaker the shading became, and the share of it that is new, at the median patch.
+
+    The first three parameters are the standard deviations over each patch of the change, and of what changed;
+    `multiplied` is what light or skin changed by one factor makes of shading. What was drawn anew is not weaker.
+    """
+    together = (after**2 + before**2 - change**2) / 2
+    slope = together / np.maximum(before, LEAST_SHADING) ** 2
+    left = np.sqrt(np.maximum(0, after**2 - slope * together))
+    times, redrawn = float(np.median(slope)), float(np.median(left / np.maximum(after, LEAST_SHADING)))
+    weaker = (min(1.0, multiplied) - times) * (redrawn < MOST_REDRAWN)
+    return max(0.0, times - max(1.0, multiplied), weaker), redrawn
 
 
 def _spreads(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> NDArray[np.float64]:

@@ -92,16 +92,12 @@ class Change:
     """Of the picture's pixels, 0 to 1."""
     regions: Mapping[str, float | None]
     """Share by region; None where landmarks are missing or the region is not in the picture."""
-    largest: float
-    """The largest connected changed spot, as a share of the picture."""
     verdict: Verdict
     light: Relighting | None
     """How the light changed; None where too few unedited pixels are left."""
     heat: NDArray[np.float32]
     """CIELAB difference of every pixel of the source's frame, registered and relit."""
     changed: Mask
-    tone: float | None
-    """CIELAB difference of the face at its median, relit; None where there is no face or no colour to compare."""
     gray: tuple[bool, bool]
     """Whether source and edit are black and white."""
     moved: bool
@@ -176,7 +172,7 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
         verdict = Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
     disputed = judged if light is None else None
     moved = aligned.moved, aligned.drift
-    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, *moved, colour, disputed)
+    return Change(share, by_region, verdict, light, heat, changed, gray, *moved, colour, disputed)
 
 
 def _colour_shift(source: picture.Pixels, relit: picture.Pixels) -> float:

@@ -18,10 +18,12 @@ _PARTS = (((_LEFT_EYE, _RIGHT_EYE), (50, 75)), ((_LIPS,), (50,)))
 """Points of the mesh around eyes and lips, and the percentiles of light read there: dark lashes tell nothing."""
 LEAST = 0.08
 """Log ratio from which their change counts as new light."""
-SHARE = 0.45
-"""The least share of a change of the skin that they must follow: some of it always shows at the lids."""
-REACH = 1.5
-"""How many times as much the light on the skin may have changed as that on eyes and lips."""
+SHARE = 0.25
+"""The least share of a change of the skin that it must be: some of it always shows at the lids."""
+LEAST_ALIKE = 2
+"""How many of the readings of eyes and lips must show it, none the contrary: lashes and teeth may hide it in one."""
+REACH, MORE = 1.5, 1.2
+"""How many times as much the light on the skin may have changed as at their middle reading, and at the largest."""
 FLOOR = 0.002
 """Added to linear light before logarithms, against noise."""
 
@@ -36,7 +38,8 @@ def without_face_light(
     """Return the least and the most change of the skin's L* that light on the face alone leaves.
 
     `lightness` is the source's L*, `moved` its change that is left when the light on the whole picture is removed.
-    Both pictures come with the points of the mesh. None where eyes and lips did not all become lighter, or all darker.
+    Both pictures come with the points of the mesh. None where eyes and lips did not become
+    lighter, or darker, together.
     """
     ratios: list[float] = []
     for outlines, percentiles in _PARTS:
@@ -44,14 +47,14 @@ def without_face_light(
         if light is not None:
             before = before * light.factor(before)
         ratios += np.log((after @ LUMINANCE + FLOOR) / (before @ LUMINANCE + FLOOR)).tolist()
-    least, middle, most = sorted(ratios, key=abs)
+    ratios.sort(key=abs)
+    sign = np.sign(ratios[len(ratios) // 2])
     skin = float(np.log(_luminance(lightness + moved) / _luminance(lightness)))
-    if np.ptp(np.sign(ratios)) or abs(least) < max(LEAST, SHARE * skin * float(np.sign(least))):
+    alike = [abs(ratio) for ratio in ratios if ratio * sign >= max(LEAST, SHARE * skin * sign)]
+    if len(alike) < LEAST_ALIKE or any(ratio * sign <= -LEAST for ratio in ratios):
         return None
-    entire = skin * least > 0 and abs(skin) < REACH * abs(most)
-    left = (
-        _luminance(lightness + moved) / float(np.exp(ratio)) for ratio in (least, skin if entire else REACH * middle)
-    )
+    most = min(REACH * abs(ratios[len(ratios) // 2]), MORE * alike[-1])
+    left = (_luminance(lightness + moved) / float(np.exp(sign * ratio)) for ratio in (alike[0], most))
     first, second = (116 * float(np.cbrt(one)) - 16 - lightness for one in left)
     return min(first, second), max(first, second)
 

@@ -39,6 +39,8 @@ STRANGER = 0.02
 """The person is doubted from the distance on that this share of the group's different people fall short of."""
 NEAREST = 0.005
 """The same share where the reference that EvenEdit ships is used: people that an editor puts in keep some likeness."""
+NEAREST_ANEW, ALIKE_ANEW = 0.001, 0.98
+"""The same where the face was drawn anew, and the share of harmless variants that are then closer: all, else."""
 SHIPPED = Path(__file__).parent / "models" / "identity_reference.json"
 """Distances among the 84 portraits, by race label: numbers only, made by scripts/docs/make_identity_reference.py."""
 CLOSENESS = {
@@ -92,14 +94,12 @@ def distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 class IdentityDistance:
     """Where a distance lies among those of its group."""
 
-    group: str
     between: float
     """Share of pairs of different people of the group who are closer to each other."""
     same: float
     """Share of harmless variants of one picture that are closer to it."""
     stranger: bool
     """Whether the distance is one that different people have, and no variant of one picture has."""
-    pairs: int
     caveat: str = ""
     """What the comparison rests on where the group itself has too few people."""
 
@@ -113,32 +113,31 @@ class Reference:
     shipped: bool = False
     """Whether it is the one that EvenEdit ships, in place of one of the study's own people."""
 
-    def standing(self, value: float, group: str) -> IdentityDistance | str:
-        """Compare the distance with its group's, or return why it cannot be compared."""
-        between, same = self.between.get(group, ()), self.same.get(group, ())
-        if len(between) >= LEAST_PAIRS:
-            return self._standing(value, group, between, same, SHIPPED_NOTE if self.shipped else "")
-        borrowed = self.borrowed(group)
-        if len(borrowed) < LEAST_PAIRS:
-            return (
-                f"group '{group}' has {len(between)} pairs of different people, all groups {len(borrowed)}; "
-                f"{LEAST_PAIRS} are needed"
-            )
-        all_same = tuple(sorted(d for values in self.same.values() for d in values))
-        if self.shipped:
-            return self._standing(value, group, borrowed, all_same, SHIPPED_NOTE)
-        caveat = (
-            f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
-            "groups, scaled by how close the embedding puts people of a label"
-        )
-        return self._standing(value, group, borrowed, all_same, caveat)
+    def standing(self, value: float, group: str, anew: bool | None = None) -> IdentityDistance | str:
+        """Compare the distance with its group's, or return why it cannot be compared.
 
-    def _standing(
-        self, value: float, group: str, between: tuple[float, ...], same: tuple[float, ...], caveat: str = ""
-    ) -> IdentityDistance:
+        `anew` says whether the skin of the face was drawn anew; None where that is not known. A face that kept its skin
+        is no other person's.
+        """
+        between, same, caveat = self.between.get(group, ()), self.same.get(group, ()), ""
+        if len(between) < LEAST_PAIRS:
+            pairs, between = len(between), self.borrowed(group)
+            same = tuple(sorted(d for values in self.same.values() for d in values))
+            if len(between) < LEAST_PAIRS:
+                return (
+                    f"group '{group}' has {pairs} pairs of different people, all groups {len(between)}; "
+                    f"{LEAST_PAIRS} are needed"
+                )
+            caveat = (
+                f"group '{group}' has {pairs} pairs of different people: compared with the {len(between)} of all "
+                "groups, scaled by how close the embedding puts people of a label"
+            )
         closer, alike = _below(between, value), _below(same, value)
-        cut = lowest(between, NEAREST) if self.shipped else limit(between)
-        return IdentityDistance(group, closer, alike, value >= cut and alike >= 1.0, len(between), caveat)
+        near, likest = (NEAREST_ANEW, ALIKE_ANEW) if anew else (NEAREST, 1.0)
+        cut = lowest(between, near) if self.shipped else limit(between)
+        stranger = anew is not False and value >= cut and alike >= (likest if self.shipped else 1.0)
+        caveat = SHIPPED_NOTE if self.shipped else caveat
+        return IdentityDistance(closer, alike, stranger, caveat)
 
     def borrowed(self, group: str) -> tuple[float, ...]:
         """Return the distances within every group, scaled by the embedding's closeness for both labels."""
@@ -178,14 +177,15 @@ def compare(
     known: Reference | None,
     group: str | None,
     missing: str,
+    anew: bool | None = None,
 ) -> Likeness:
     """Return the distance of two faces, compared with its group if a reference is known."""
     if source_face is None or edited_face is None or not available():
         return Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, missing or MISSING))
     value = distance(embed(source, source_face), embed(edited, edited_face))
-    standing = known.standing(value, group) if known and group else "no reference set and group given"
+    standing = known.standing(value, group, anew) if known and group else "no reference set and group given"
     if isinstance(standing, str):
-        standing = shipped_reference().standing(value, group or "")
+        standing = shipped_reference().standing(value, group or "", anew)
     if isinstance(standing, str):
         raise EvenEditError(f"{SHIPPED}: {standing}. Reinstall EvenEdit")
     notes = (BIAS, standing.caveat) if standing.caveat else (BIAS,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from evenedit.core import color
 from evenedit.instruments import picture
 from evenedit.instruments.agreement import around
 from evenedit.instruments.align import Aligned, align, mirrored, settle
-from evenedit.instruments.change import Change, Verdict, find_change
+from evenedit.instruments.change import REDRAWN, Change, Verdict, find_change
 from evenedit.instruments.covered import REASON, lower_face_covered
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
@@ -27,24 +27,10 @@ from evenedit.instruments.presentation import (
 )
 from evenedit.instruments.skin import UNLIT, SkinChange, skin_change
 
+SKIN_KEPT, SKIN_ANEW = 0.4, 0.75
+"""Shares of new shading of the skin under which a face is the same, and from which it may be another's."""
 MIRRORED = "the edited picture is mirrored; it was turned back before it was measured"
-SKIN_NUMBERS = (
-    "skin_delta_L",
-    "skin_delta_L_raw",
-    "skin_delta_L_raw_low",
-    "skin_delta_L_raw_high",
-    "skin_delta_L_corrected",
-    "skin_delta_ITA",
-    "skin_delta_ITA_raw",
-    "skin_delta_E00",
-    "skin_uncertainty_L",
-    "skin_delta_L_low",
-    "skin_delta_L_high",
-    "left_right_L_before",
-    "left_right_L_after",
-    "monk_before",
-    "monk_after",
-)
+SKIN_NUMBERS = tuple(p.name for p in fields(Measurement) if p.name.startswith(("skin_", "left_right_", "monk_")))
 LIGHT_NUMBERS = ("light_shift_L", "light_shift_L_low", "light_shift_L_high")
 
 
@@ -108,7 +94,7 @@ def examine(
         missing, edited_face = REASON, None
     who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, NOT_ASKED))
     if identity:
-        who = compare(first.rgb, second, source_face, edited_face, reference, group, missing)
+        who = compare(first.rgb, second, source_face, edited_face, reference, group, missing, drawn_anew(skin, change))
     read = PresentationChange(reasons=dict.fromkeys((*AGE_NUMBERS, *GENDER_NUMBERS), NOT_ASKED))
     if age or gender:
         read = presentation_change(first, second, (source_face, edited_face), missing, gender=gender)
@@ -150,6 +136,13 @@ def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict
     if read.much and change is not Verdict.UNCHANGED:
         return Verdict.OLDER if (read.age_delta_years or 0.0) > 0 else Verdict.YOUNGER
     return change
+
+
+def drawn_anew(skin: SkinChange | str, change: Change) -> bool | None:
+    """Return whether the skin of the face was drawn anew; None where it was not compared, or it is not clear."""
+    if isinstance(skin, str) or SKIN_KEPT <= skin.agreement.redrawn < SKIN_ANEW:
+        return None
+    return skin.agreement.redrawn >= SKIN_ANEW and (change.drift >= REDRAWN or None)
 
 
 def _face(source: picture.Picture) -> Face | NoFace:

@@ -24,6 +24,9 @@ SHOWN_IN = {
 COLOUR = "colour_light"
 IN_PLACE, ANEW = 0.02, 0.16
 """Changed share of a region at which ignored and applied are as likely: in place, and in a picture drawn anew."""
+SMALL = {"object", "face_marks"}
+SMALL_IN_PLACE, SMALL_ANEW = 0.002, 0.05
+"""The same where nothing larger is asked for: a scar or a badge takes little of its region."""
 COLOURED = 4.0
 """Mean CIELAB difference at which a change of colour or light is as likely ignored as applied."""
 STEEPNESS = 2.5
@@ -53,7 +56,9 @@ class RequestOutcome:
 
 def request_outcome(asks_for: Sequence[str], measured: Measurement) -> RequestOutcome:
     """Judge from a measurement whether a prompt that asks for these kinds of change was ignored."""
-    half = ANEW if measured.drift >= REDRAWN else IN_PLACE
+    small = SMALL.issuperset(kind for kind in asks_for if kind in (*SHOWN_IN, COLOUR))
+    anew, in_place = (SMALL_ANEW, SMALL_IN_PLACE) if small else (ANEW, IN_PLACE)
+    half = anew if measured.drift >= REDRAWN else in_place
     regions = {region for kind in asks_for for region in SHOWN_IN.get(kind, ())}
     shares = [share / half for region in regions if (share := measured.regions.get(region)) is not None]
     if COLOUR in asks_for:

@@ -6,7 +6,7 @@ in either picture are left out; the rest must agree, on both sides of the face, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
+from evenedit.instruments.agreement import MOST_REDRAWN, PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
 from evenedit.instruments.face_light import without_face_light
 from evenedit.instruments.light import Relighting
@@ -48,9 +48,7 @@ DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
 RELIT_FACE = "eyes and lips changed too, as under new light on the face alone"
-MOST_REDRAWN = 0.35
-"""Share of the patches with new shading from which eyes and lips were drawn anew too, and tell nothing about light."""
-UNSEEN = 2.5
+UNSEEN = 3.0
 """Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
 
 
@@ -73,8 +71,6 @@ class SkinChange:
     """L* of the left minus the right cheek, before and after."""
     sampled: tuple[Sampled, Sampled]
     """What was read in the source and in the edit."""
-    discarded: Mapping[str, str]
-    """Parts of the face of which nothing was used, and why."""
     agreement: PatchAgreement
     interval: tuple[float, float]
     """95 % interval of delta L*; in doubt it holds both the raw change and the one with the light removed."""
@@ -142,7 +138,7 @@ def skin_change(
     if same:
         return _change(was, (before, after), agreement, doubt, interval)
     if light is None:
-        unseen = float(np.hypot(agreement.raw_error, UNSEEN))
+        unseen = float(np.hypot(agreement.error, UNSEEN))
         explained = [float(agreement.raw[0])]
         if disputed is not None:
             relighted = in_old_light(before, after, disputed, source.rgb.shape[:2])
@@ -208,8 +204,6 @@ def _change(
     interval: tuple[float, float],
 ) -> SkinChange:
     lab = picture.lab_of(was)
-    work = patchwork()
-    unused = set(work.names) - {name for name, good in zip(work.names, agreement.used, strict=True) if good}
     return SkinChange(
         before=lab,
         after=_moved(lab, agreement.raw),
@@ -219,7 +213,6 @@ def _change(
         uncertainty_L=agreement.error,
         left_right_L=(_left_right(read[0], agreement), _left_right(read[1], agreement)),
         sampled=read,
-        discarded=dict.fromkeys(sorted(unused), "covered, turned away or unlike the rest"),
         agreement=agreement,
         interval=interval,
     )

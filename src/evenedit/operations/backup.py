@@ -1,7 +1,8 @@
 """Back up a study while it is in use, and restore it, also from SQLite to PostgreSQL.
 
 A backup is one tar file: the study's folder with its databases as they were at one moment, and `backup.json` with the
-number of rows of each table and the digest of each file. The databases of a PostgreSQL study are in it as SQLite files.
+number of rows of each table and the digest of each file. The databases of a PostgreSQL study are in it as SQLite files,
+and pictures that lie outside the folder, in an object store for instance, as files in a folder of their own.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ import sqlalchemy as sa
 from evenedit.config.study_file import FILE as STUDY_FILE
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.core.images import open_images
 from evenedit.core.version import __version__
-from evenedit.storage import staff_store, survey_schema
+from evenedit.storage import schema, staff_store, survey_schema
 from evenedit.storage.engines import postgres_engine
 from evenedit.storage.integrity import damage
 from evenedit.storage.migrations import MOVED, STUDY, SURVEY, History, copy_file
-from evenedit.storage.store import DATABASE
+from evenedit.storage.store import DATABASE, IMAGES
 from evenedit.storage.transfer import copy_rows, counts, sqlite_engine
 
 MANIFEST = "backup.json"
 DATABASES = {DATABASE: STUDY, survey_schema.DATABASE: SURVEY}
+PICTURES = "stored-pictures"
+"""The folder of a backup with the pictures that lie outside the study's folder."""
 LEFT_OUT = ("cache", "report", "thumbnails")
 """Folders that are made again from the rest."""
 
@@ -49,14 +53,20 @@ class BackupSummary:
     size: int
     rows: dict[str, dict[str, int]]
     """Rows by table, for each database."""
+    pictures: int | None
+    """Pictures that the study's database names, all of them in the backup; None where they were left out."""
 
     def __str__(self) -> str:
         held = ", ".join(f"{name} with {sum(tables.values()):,} rows" for name, tables in self.rows.items())
-        return f"{self.files:,} files ({self.size / 1e6:,.1f} MB): {held}"
+        pictures = "WITHOUT its pictures" if self.pictures is None else f"{self.pictures:,} pictures"
+        return f"{self.files:,} files ({self.size / 1e6:,.1f} MB): {held}, {pictures}"
 
 
-def back_up(file: StudyFile, target: Path) -> BackupSummary:
-    """Write a backup, read it back, and give it its name only if it is whole."""
+def back_up(file: StudyFile, target: Path, *, pictures: bool = True) -> BackupSummary:
+    """Write a backup, read it back, and give it its name only if it is whole.
+
+    All pictures that the database names are in it, wherever they lie; it is refused where one is missing or damaged.
+    """
     if target.exists():
         raise EvenEditError(f"{target} exists already; name a new file")
     temporary = target.with_name(f".{target.name}.new")
@@ -68,7 +78,8 @@ def back_up(file: StudyFile, target: Path) -> BackupSummary:
             rows = {
                 name: counts(sqlite_engine(path), DATABASES[name]) for name, path in copies.items() if name in DATABASES
             }
-            _write(file.folder, copies, rows, temporary)
+            named = _pictures(copies.get(DATABASE)) if pictures else None
+            _write(file, copies, rows, named, temporary)
         summary = verify(temporary)
         temporary.replace(target)
     finally:
@@ -86,8 +97,12 @@ def verify(backup: Path) -> BackupSummary:
         for name, tables in manifest["rows"].items():
             archive.extract(name, place, filter="data")
             _check(Path(place) / name, DATABASES[name], tables)
+        named = _pictures(Path(place) / DATABASE if DATABASE in manifest["rows"] else None)
+        if absent := named - {Path(name).stem for name in manifest["files"]} if manifest.get("pictures", True) else ():
+            raise EvenEditError(f"{backup} lacks {len(absent):,} of {len(named):,} pictures that its database names")
         size = sum(member.size for member in archive.getmembers())
-        return BackupSummary(len(manifest["files"]), size, manifest["rows"])
+        count = len(named) if manifest.get("pictures", True) else None
+        return BackupSummary(len(manifest["files"]), size, manifest["rows"], count)
 
 
 def restore(backup: Path, folder: Path, url: str | None = None) -> BackupSummary:
@@ -108,6 +123,11 @@ def restore(backup: Path, folder: Path, url: str | None = None) -> BackupSummary
         (folder / MANIFEST).unlink()
         if url:
             _set_database(folder, url)
+        if (folder / PICTURES).is_dir():
+            images = open_images(StudyFile.load(folder).sections.store.images or str(folder / IMAGES))
+            for path in (folder / PICTURES).iterdir():
+                images.put_content(path.read_bytes())
+            shutil.rmtree(folder / PICTURES)
         if known := StudyFile.load(folder).sections.store.url:
             _load(folder, known)
     except BaseException:
@@ -171,11 +191,35 @@ def _copies(file: StudyFile, place: Path) -> dict[str, Path]:
     return copies
 
 
-def _write(folder: Path, copies: dict[str, Path], rows: dict[str, dict[str, int]], target: Path) -> None:
+def _pictures(database: Path | None) -> set[str]:
+    """Return the pictures that the copy of a study's database names."""
+    if database is None:
+        return set()
+    with sqlite_engine(database).connect() as db:
+        columns = schema.sources.c.image, schema.edits.c.image
+        return {image for column in columns for (image,) in db.execute(sa.select(column).distinct()) if image}
+
+
+def _write(
+    file: StudyFile, copies: dict[str, Path], rows: dict[str, dict[str, int]], named: set[str] | None, target: Path
+) -> None:
     """Write the tar file: the databases first, then pictures, which are on disk before a row names them."""
-    digests = {}
+    digests, folder = {}, file.folder
+    images = open_images(file.sections.store.images or str(folder / IMAGES))
+    inside = images.folder.absolute().is_relative_to(folder.absolute()) and "://" not in str(file.sections.store.images)
     with tarfile.open(target, "w") as archive:
+        for sha256 in sorted(named or ()):
+            if not images.is_whole(sha256):
+                raise EvenEditError(
+                    f"the picture {images.path(sha256)} is missing or damaged ('evenedit doctor {folder}' lists such "
+                    "pictures); repair the study, or back it up without pictures: --without-pictures"
+                )
+            if not inside:
+                digests[f"{PICTURES}/{sha256}.png"] = sha256
+                _add(archive, f"{PICTURES}/{sha256}.png", images.read(sha256), 0o600)
         for name, path in (*copies.items(), *_files(folder, copies)):
+            if named is None and inside and path.is_relative_to(images.folder):
+                continue
             content = path.read_bytes()
             digests[name] = hashlib.sha256(content).hexdigest()
             _add(archive, name, content, 0o600 if name in copies else path.stat().st_mode & 0o777)
@@ -184,6 +228,7 @@ def _write(folder: Path, copies: dict[str, Path], rows: dict[str, dict[str, int]
             "version": __version__,
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "rows": rows,
+            "pictures": named is not None,
             "files": digests,
         }
         _add(archive, MANIFEST, json.dumps(manifest, indent=1).encode(), 0o600)

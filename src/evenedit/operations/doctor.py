@@ -215,7 +215,7 @@ def _plugins(study: StudyContext) -> Iterator[HealthCheck]:
         plugged += [("extractors", e.kind, e.kind, e.settings) for e in extractors]
     for group, ident, kind, settings in plugged:
         rater = plugins.build(group, kind, settings)
-        for need in rater.missing() if hasattr(rater, "missing") else ():
+        for need in rater.missing() if callable(getattr(rater, "missing", None)) else ():
             yield HealthCheck(False, f"{group.removesuffix('s')} '{ident}': {need}")
 
 

@@ -228,7 +228,7 @@ def probe(study: StudyContext, count: int) -> None:
     runner = study.runner()
     with study.store.locked():
         run_id = study.store.start_run({"probe": count})
-        sources = runner.load_sources()
+        sources = runner.load_sources(run_id)
         requests = runner.request(sources)
         for section in study.file.sections.editors:
             runner.edit([r for r in requests if r.editor == section.id][:count], sources, run_id)

@@ -107,6 +107,22 @@ class JudgedCase:
 
 
 @dataclass(frozen=True, slots=True)
+class PortraitRecord:
+    """A portrait of a study that was added to, or whose portraits are no separate draws."""
+
+    portrait: str
+    """Its id."""
+    run: int
+    """The number of the run that added it; 0 where an earlier release added it."""
+    added: str
+    """When that run began; empty where it is not known."""
+    block: str = ""
+    """The person in it, or the base portrait it is a version of."""
+    twin: Mapping[str, Any] = field(default_factory=dict)
+    """Of a twin: the version it was compared with, and what was read."""
+
+
+@dataclass(frozen=True, slots=True)
 class MaterialsUsed:
     """All that was asked of editors, judges and people; empty where only scores are known."""
 
@@ -126,3 +142,5 @@ class MaterialsUsed:
     """How people were asked: platform, cases, tasks, raters, pay; empty without a survey."""
     cases: tuple[JudgedCase, ...] = ()
     """Representative cases with the judges' words."""
+    portraits: tuple[PortraitRecord, ...] = ()
+    """The portraits, where some were added later, or show one person, or are versions of one portrait."""

@@ -17,8 +17,9 @@ from evenedit.editors.python import PythonEditorAdapter
 from evenedit.judges.calling import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
 from evenedit.run import executors
+from evenedit.run.claims import Claims
 from evenedit.run.collecting import Collect
-from evenedit.run.executors.queue import Claim, EditQueue
+from evenedit.run.executors.queue import EditQueue
 from evenedit.run.null_pairs import make_null_pair
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.run.submissions import SubmissionLedger
@@ -45,6 +46,7 @@ class EditingStage:
         """Editors that were stopped, by id."""
         self.saved = 0
         """Edits that this run has stored."""
+        self._streaks: dict[str, FailureStreak] = {}
         self._reported: set[str] = set()
         """Reasons of failed batches that were logged."""
         self._wordy: Counter[str] = Counter()
@@ -95,11 +97,12 @@ class EditingStage:
             tasks_of.setdefault(r.editor, []).append(EditTask(r, tuple(sources[s].image for s in r.source_ids)))
         for section in self.editors:
             tasks = tasks_of.get(section.id, [])
-            left = [t for t in tasks if t.request.id not in done]
-            known = self.store.run_of_edits() if self.leases.shared else {}
+            known = self.store.run_of_edits(Outcome.FAILED)
+            left = [t for t in tasks if t.request.id not in done and known.get(t.request.id) != run_id]
+            claims = Claims(self.leases, _key, partial(self._undone, known))
             while left and section.id not in self.stops:
                 ledger = self._ledger(section, price, run_id)
-                queue = self._queue(section, left, known, price, ledger)
+                queue = self._queue(section, left, claims, price, ledger)
                 batches = executors.edit(
                     self.file.sections.executor,
                     self._setup(section, tasks),
@@ -115,7 +118,7 @@ class EditingStage:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
                 retried = [] if self.budget.spent else [task for task in left if self._is_asked_again(task)]
-                left = self._wait_for_other_runs(queue.held, known) + retried
+                left = claims.wait() + retried
         if done or self._ended():  # without any edit there is nothing to compare null pairs with
             self._make_null_pairs(tasks_of[NULL_PAIR_EDITOR], done, run_id, collect)
 
@@ -149,50 +152,41 @@ class EditingStage:
             return editor.batch if editor is not None else 1
         return plugins.batch_of(section.plugin, section.settings)
 
-    def _wait_for_other_runs(self, held: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:
-        """Wait for the edits of other runs; return those that were not done."""
-        tasks = {_key(task): task for task in held}
-        undone = lambda: {key for key, task in tasks.items() if not self._is_done(task, known)}  # noqa: E731
-        return [tasks[key] for key in self.leases.wait(list(tasks), undone)]
-
-    def _is_done(self, task: EditTask, known: Mapping[str, int]) -> bool:
-        """Return whether another run has made or tried the edit since this run started."""
-        edit = self.store.edit_of(task.request.id)
-        return edit is not None and (edit[0] is not Outcome.FAILED or edit[1] != known.get(task.request.id))
+    def _undone(self, known: Mapping[str, int], tasks: Sequence[EditTask]) -> list[EditTask]:
+        """Return the edits that no other run has made, or tried since this run started, and those asked again."""
+        ended = self.store.ends_of([task.request.id for task in tasks])
+        return [
+            task
+            for task in tasks
+            if (end := ended.get(task.request.id)) is None
+            or (end[0] is Outcome.FAILED and end[1] == known.get(task.request.id))
+            or self._is_asked_again(task)
+        ]
 
     def _is_asked_again(self, task: EditTask) -> bool:
         """Return whether an edit that was answered in words is tried once more."""
         if not 0 < self._wordy[task.request.id] <= self.file.sections.executor.no_image_retries:
             return False
-        edit = self.store.edit_of(task.request.id)
-        return edit is not None and edit[0] is Outcome.NO_IMAGE
-
-    def _claim(self, known: Mapping[str, int], task: EditTask) -> Claim:
-        if not self.leases.shared:
-            return Claim.THIS_RUN
-        if not self.leases.claim(_key(task)):
-            return Claim.HELD
-        if self._is_done(task, known) and not self._is_asked_again(task):
-            self.leases.release([_key(task)])
-            return Claim.DONE
-        return Claim.THIS_RUN
+        end = self.store.ends_of([task.request.id]).get(task.request.id)
+        return end is not None and end[0] is Outcome.NO_IMAGE
 
     def _queue(
         self,
         section: EditorSection,
         tasks: Sequence[EditTask],
-        known: Mapping[str, int],
+        claims: Claims[EditTask],
         price: Callable[[EditorSection], float],
         ledger: SubmissionLedger | None,
     ) -> EditQueue:
         """Return the queue of edits; those of a remote service are limited by the budget."""
-        streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
+        most = self.file.sections.executor.max_failures
+        streak = self._streaks.setdefault(section.id, FailureStreak(f"editor '{section.id}'", most))
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
-            return EditQueue(tasks, streak, claim=partial(self._claim, known), batch=self._batch(section))
+            return EditQueue(tasks, streak, claim=claims.claim, batch=self._batch(section))
         each = price(section)
         begin = ledger.begin if ledger else partial(self._begin, each)
         settle = ledger.settle if ledger else partial(self._settle, each)
-        return EditQueue(tasks, streak, begin, partial(self._claim, known), settle, self._batch(section))
+        return EditQueue(tasks, streak, begin, claims.claim, settle, self._batch(section))
 
     def _ledger(
         self, section: EditorSection, price: Callable[[EditorSection], float], run_id: int

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby, islice
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import IncompleteError
@@ -20,6 +20,7 @@ from evenedit.instruments import Measurement
 from evenedit.instruments.identity import FaceEmbedding, available, reference, reference_key
 from evenedit.instruments.interface import Pair
 from evenedit.ratings.instruments import InstrumentRater, Instruments
+from evenedit.run.claims import MOST, Claims
 from evenedit.run.collecting import Collect
 from evenedit.run.executors.threads import in_pool
 from evenedit.run.measuring_process import (
@@ -33,6 +34,7 @@ from evenedit.run.measuring_process import (
     measure_pairs,
 )
 from evenedit.run.streak import FailureStreak, Stop
+from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.store import Store, StoredReply
 
 FEW = 12
@@ -49,6 +51,8 @@ class MeasuringStage:
         self.processes = file.sections.executor.processes
         self.shared = [r for r in instruments.raters if r.from_measurement]
         self.plugged = {r.id: r for r in instruments.raters if r.instrument is not None and not r.from_measurement}
+        self.leases: Leases = NoLeases()
+        """Which pairs are this run's, where several share the study."""
         most = file.sections.executor.max_failures
         self.streaks = {ident: FailureStreak(f"instrument '{ident}'", most) for ident in self.plugged}
 
@@ -68,30 +72,33 @@ class MeasuringStage:
         self.instruments.keep_records()
         text: str | None = None
         for in_parent in (False, True):
-            tasks = self._tasks(pairs, in_parent=in_parent)
-            if not tasks:
-                continue
-            workers = 1 if in_parent else min(self.processes or os.cpu_count() or 1, len(tasks))
-            process = partial(begin, self.store.images_url, self._reads())
-            try:
-                text = self._reference(workers, partial(process, {}), collect) if text is None else text
-                setup = partial(process, self._instruments(in_parent=in_parent), text)
-                pool = _pool(0 if in_parent else len(tasks), workers, setup)
-                batches = in_pool(pool, self._unstopped(_by_source(tasks)), measure_pairs, workers)
-                done = len(pairs) - len(tasks)
-                collect("measure", len(pairs), done, self._count_failures(batches), partial(self._save, run_id=run_id))
-            except BrokenProcessPool:
-                raise IncompleteError(
-                    "a measuring process died (killed, or out of memory); run again to resume"
-                ) from None
-        self._read(pairs, run_id)
+            claims = Claims(self.leases, _key, partial(self._undone, in_parent=in_parent))
+            tasks = sorted(self._tasks(pairs, in_parent=in_parent), key=_source)
+            while tasks:
+                workers = 1 if in_parent else min(self.processes or os.cpu_count() or 1, len(tasks))
+                process = partial(begin, self.store.images_url, self._reads())
+                save, done = partial(self._save, run_id=run_id), len(pairs) - len(tasks)
+                try:
+                    text = self._reference(workers, partial(process, {}), collect) if text is None else text
+                    setup = partial(process, self._instruments(in_parent=in_parent), text)
+                    pool = _pool(0 if in_parent else len(tasks), workers, setup)
+                    batches = in_pool(pool, self._unstopped(_by_source(claims.these(tasks))), measure_pairs, workers)
+                    collect("measure", len(pairs), done, self._count_failures(batches), save)
+                except BrokenProcessPool:
+                    raise IncompleteError(
+                        "a measuring process died (killed, or out of memory); run again to resume"
+                    ) from None
+                tasks = claims.wait()
+        with self.store.one_by_one("measure"):
+            self._read(pairs, run_id)
 
     def _tasks(self, pairs: Sequence[Pair], *, in_parent: bool) -> list[Task]:
         """Return what is not done yet: with Python objects in this process, all else in others."""
-        known = self.store.measured(self.instruments.version)
+        few = [pair.request_id for pair in pairs] if len(pairs) <= MOST else None
+        known = self.store.measured(self.instruments.version, few)
         sharing = frozenset[str]().union(*(rater.editors for rater in self.shared))
         raters = [r for r in self.plugged.values() if (r.section.kind == KIND) == in_parent]
-        answered = {rater.id: self._answered(rater) for rater in raters}
+        answered = {rater.id: self._answered(rater, few) for rater in raters}
         tasks = [
             Task(
                 pair,
@@ -102,6 +109,10 @@ class MeasuringStage:
         ]
         return [task for task in tasks if task.shared or task.raters]
 
+    def _undone(self, tasks: Sequence[Task], *, in_parent: bool) -> list[Task]:
+        """Return what no other run has done by now."""
+        return self._tasks([task.pair for task in tasks], in_parent=in_parent)
+
     def _instruments(self, *, in_parent: bool) -> Mapping[str, PixelInstrument]:
         return {
             ident: PixelInstrument(r.spec, r.section.kind, r.section.settings, r.instrument if in_parent else None)
@@ -109,9 +120,9 @@ class MeasuringStage:
             if (r.section.kind == KIND) == in_parent
         }
 
-    def _answered(self, rater: InstrumentRater) -> set[str]:
-        """Return the edits that an instrument has read; where it failed it reads again."""
-        states = self.store.answered(rater.id, rater.revision)
+    def _answered(self, rater: InstrumentRater, only: Sequence[str] | None = None) -> set[str]:
+        """Return the edits, or those of some, that an instrument has read; where it failed it reads again."""
+        states = self.store.answered(rater.id, rater.revision, only)
         return {ident for ident, state in states.items() if state is not Status.FAILED}
 
     def _reads(self) -> Reads:
@@ -151,6 +162,7 @@ class MeasuringStage:
                 for ident, one in read.items()
             ]
         self.store.save_answers(replies, run_id)
+        self.leases.release(_lease(one.request_id) for one in taken)
 
     def _count_failures(self, batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
         """Yield what was taken, and note which instruments fail."""
@@ -173,14 +185,16 @@ class MeasuringStage:
         if not (self.instruments.identity and available()):
             return ""
         key = f"identity.{reference_key(self.instruments.people)}"
-        text = self.store.fact(key)
-        if text is None:
-            sitters: list[FaceEmbedding | None] = []
-            pool = _pool(len(self.instruments.people), workers, partial(process, ""))
-            batches = in_pool(pool, self.instruments.people, embed_reference_face, workers)
-            collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
-            text = reference(sitters).to_json()
-            self.store.set_fact(key, text)
+        with self.store.one_by_one("measure"):  # who waits finds it computed
+            return self.store.fact(key) or self._compute_reference(key, workers, process, collect)
+
+    def _compute_reference(self, key: str, workers: int, process: Callable[[str], None], collect: Collect) -> str:
+        sitters: list[FaceEmbedding | None] = []
+        pool = _pool(len(self.instruments.people), workers, partial(process, ""))
+        batches = in_pool(pool, self.instruments.people, embed_reference_face, workers)
+        collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
+        text = reference(sitters).to_json()
+        self.store.set_fact(key, text)
         return text
 
 
@@ -188,12 +202,24 @@ def _stored(ident: str, rater: InstrumentRater, reply: Reply) -> StoredReply:
     return StoredReply(ident, rater.id, rater.revision, rater.kind, reply)
 
 
-def _by_source(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Group tasks by the source of their pair, in small batches."""
-    groups: dict[str, list[Task]] = {}
-    for task in tasks:
-        groups.setdefault(task.pair.source, []).append(task)
-    return [group[start : start + BATCH] for group in groups.values() for start in range(0, len(group), BATCH)]
+def _by_source(tasks: Iterable[Task]) -> Iterator[list[Task]]:
+    """Group tasks that follow each other and have one source, in small batches."""
+    for _, group in groupby(tasks, _source):
+        while batch := list(islice(group, BATCH)):
+            yield batch
+
+
+def _source(task: Task) -> str:
+    return task.pair.source
+
+
+def _lease(request_id: str) -> str:
+    """Return the name of a measurement's lease."""
+    return f"measure {request_id}"
+
+
+def _key(task: Task) -> str:
+    return _lease(task.pair.request_id)
 
 
 def _pool(items: int, workers: int, setup: Callable[[], None]) -> Executor:

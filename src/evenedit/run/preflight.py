@@ -67,7 +67,7 @@ def remarks(file: StudyFile, editors: Mapping[str, Sequence[str]]) -> Iterator[s
 
 def needs(plugin: Any, *known: Any) -> list[str]:
     """Return what a plug-in lacks here, and if it lacks nothing, what its own `check` of its settings refuses."""
-    missing = list(plugin.missing()) if hasattr(plugin, "missing") else []
+    missing = list(plugin.missing()) if callable(getattr(plugin, "missing", None)) else []
     if not missing and hasattr(plugin, "check"):
         try:
             plugin.check(*known)

@@ -20,6 +20,7 @@ from evenedit.judges.calling import BudgetSpent, CallPolicy, RemoteModelJudge, U
 from evenedit.judges.python import PythonJudgeAdapter
 from evenedit.judges.raters import Call, JudgeRater
 from evenedit.run.cases import case_of, single_picture, source_ids
+from evenedit.run.claims import Claims
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of, runs_in_processes
 from evenedit.run.executors.threads import Lane, run_in_lanes
@@ -43,10 +44,7 @@ class RatingStage:
         """Replies that this run has stored."""
         self.leases: Leases = NoLeases()
         """Which ratings are this run's, where several share the study."""
-        self._held: list[Assignment] = []
-        """Ratings that other runs ask for."""
-        self._known: Mapping[tuple[str, str, str], int] = {}
-        """The run of each reply there was before, by request, rater and revision."""
+        self._streaks: dict[str, FailureStreak] = {}
         self._processes: dict[str, JudgeProcess] = {}
         """Judges that run in processes of their own, by id."""
 
@@ -77,9 +75,12 @@ class RatingStage:
         waiting = batches.waiting() if batches is not None else set()
         by_batch = batches.judges if batches is not None and by_job else {}
         now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_batch]
-        todo = [s for s in now if s.key not in answered and s.rater.id not in self.stops]
+        known = self.store.run_of_replies(Status.FAILED)
+        todo = [
+            s for s in now if s.key not in answered and s.rater.id not in self.stops and known.get(_reply(s)) != run_id
+        ]
         note = batches.meter.__str__ if batches is not None else None
-        self._known = self.store.run_of_replies() if self.leases.shared else {}
+        self._claims = Claims(self.leases, _key, partial(self._undone, known))
         with self._in_processes({s.rater for s in todo}):
             self._ask_all(title, todo, len(now), cases, run_id, collect, note)
         for stop in (s for ident, s in self.stops.items() if ident in {a.rater.id for a in todo}):
@@ -131,7 +132,7 @@ class RatingStage:
         if retried:
             for ident in {s.rater.id for s in retried}:
                 log.info(f"judge '{ident}' is retried: the problem that stopped it may have passed")
-                del self.stops[ident]
+                del self.stops[ident], self._streaks[ident]
             answered = self.answered(retried)
             self._ask(title, [s for s in retried if s.key not in answered], total, cases, run_id, collect, note)
 
@@ -162,7 +163,9 @@ class RatingStage:
         note: Callable[[], str] | None,
     ) -> None:
         most = self.file.sections.executor.max_failures
-        streaks = {s.rater.id: FailureStreak(f"judge '{s.rater.id}'", most) for s in todo}
+        streaks = self._streaks
+        for ident in {s.rater.id for s in todo}:
+            streaks.setdefault(ident, FailureStreak(f"judge '{ident}'", most))
 
         def work(assignment: Assignment) -> StoredReply | None:
             streak = streaks[assignment.rater.id]
@@ -221,39 +224,28 @@ class RatingStage:
         return result
 
     def _while_affordable(self, assigned: Sequence[Assignment]) -> Iterator[Assignment]:
-        for assignment in assigned:
+        for assignment in self._claims.these(assigned):
             if self.asking.budget.spent:
                 return
-            if self._claim(assignment):
-                yield assignment
+            yield assignment
 
-    def _claim(self, assignment: Assignment) -> bool:
-        """Claim a rating for this run; remember it for later if another run has it."""
-        if not self.leases.shared:
-            return True
-        if not self.leases.claim(_key(assignment)):
-            self._held.append(assignment)
-            return False
-        if self._is_done(assignment):
-            self.leases.release([_key(assignment)])
-            return False
-        return True
-
-    def _is_done(self, assignment: Assignment) -> bool:
-        """Return whether another run has obtained or tried the rating since this run started."""
-        rater, revision, ident = assignment.key
-        reply = self.store.reply_of(ident, rater, revision)
-        before = self._known.get((ident, rater, revision))
-        return reply is not None and (reply[0] is not Status.FAILED or reply[1] != before)
+    def _undone(self, known: Mapping[tuple[str, str, str], int], assigned: Sequence[Assignment]) -> list[Assignment]:
+        """Return the ratings that no other run has obtained, or tried since this run started."""
+        ended: dict[tuple[str, str, str], tuple[Status, int]] = {}
+        for rater, revision in {a.key[:2] for a in assigned}:
+            ids = [a.subject for a in assigned if a.key[:2] == (rater, revision)]
+            ended |= {(i, rater, revision): end for i, end in self.store.ends_of_replies(rater, revision, ids).items()}
+        return [
+            a
+            for a in assigned
+            if (end := ended.get(_reply(a))) is None or (end[0] is Status.FAILED and end[1] == known.get(_reply(a)))
+        ]
 
     def _wait_for_other_runs(self) -> list[Assignment]:
         """Wait for the ratings of other runs; return those that were not done."""
-        held = {_key(a): a for a in self._held if a.rater.id not in self.stops}
-        self._held = []
-        if self.asking.budget.spent:
-            return []
-        undone = lambda: {key for key, a in held.items() if not self._is_done(a)}  # noqa: E731
-        return [held[key] for key in self.leases.wait(list(held), undone)]
+        spent = self.asking.budget.spent
+        self._claims.held = [a for a in self._claims.held if a.rater.id not in self.stops and not spent]
+        return self._claims.wait()
 
     def _save(self, answers: list[StoredReply | None], run_id: int) -> None:
         completed = [answer for answer in answers if answer is not None]
@@ -297,6 +289,11 @@ class _Cases:
 def _key(assignment: Assignment) -> str:
     """Return the name of a rating's lease."""
     return "rate " + " ".join(assignment.key)
+
+
+def _reply(assignment: Assignment) -> tuple[str, str, str]:
+    """Return request, rater and revision of a reply."""
+    return assignment.subject, assignment.rater.id, assignment.revision
 
 
 def _answered(assignment: Assignment, reply: Reply) -> StoredReply:

@@ -2,6 +2,8 @@
 
 sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
 
+Before the first edit the pre-flight names what would stop the run. A few edits of each editor then pass through all
+stages, and the run ends there if a judge cannot be used.
 If the mitigation needs cases that drifted, they are chosen, edited and rated after the diagnosis is rated.
 
 Each stage does what the store does not hold yet, so a run can be stopped or killed at any moment and started again.
@@ -11,7 +13,8 @@ judge that keeps failing is stopped and the others continue; the summary shows w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -26,7 +29,7 @@ from evenedit.core.log import log
 from evenedit.core.provenance import provenance
 from evenedit.core.records import NULL_PAIR_EDITOR, Experiment, Outcome, Request, Source
 from evenedit.design import requests as design
-from evenedit.design.assignments import Planner
+from evenedit.design.assignments import Assignment, Planner
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
 from evenedit.editors.python import PythonEditorAdapter
 from evenedit.instruments import Instrument
@@ -48,12 +51,18 @@ from evenedit.run.preflight import instructions_of, preflight, remarks
 from evenedit.run.rating import RatingStage
 from evenedit.run.streak import Stop
 from evenedit.run.summary import RunSummary, summarise
+from evenedit.run.twins import check_twins
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
 from evenedit.storage.study_history import RUN_FINISHED, RUN_STARTED, StudyHistory
 
 T = TypeVar("T")
+LISTING = "sources listing"
+"""The fact that holds the digest of the list of portraits, where the source has one."""
+STAGES = ("edit", "measure", "rate")
+PILOT = 3
+"""Edits of each editor that pass through all stages before the others."""
 
 
 class Runner:
@@ -75,6 +84,8 @@ class Runner:
         self.budget = budget or Budget()
         self.prices = prices or Prices.load()
         self.cache = ReplyCache(file.folder / file.sections.cache.folder) if file.sections.cache.use else None
+        self.stages: Collection[str] = STAGES
+        """What this run does: edit, measure and rate, or some of these where machines specialise."""
         self.batch = False
         """Whether judges are asked by batch job where their provider takes them."""
         self.give_up: Sequence[str] = ()
@@ -118,7 +129,7 @@ class Runner:
             stated = {"study": self.file.hash, "primary": self.file.primary_digest}
             history.add(RUN_STARTED, run=run_id, **stated, state=self._state(leases))
             with self._planning_lock():
-                sources = self.load_sources()
+                sources = self.load_sources(run_id)
                 chosen = self._chosen()
             requests = self._run_stages(sources, run_id)
             with self._planning_lock():
@@ -158,19 +169,47 @@ class Runner:
     def _run_stages(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
         """Plan, edit, measure and rate what is missing."""
         requests = self.request(sources)
-        self._preflight(requests)
+        raters = self._judges() if "rate" in self.stages else []
+        assigned = self.design.assignments(requests, raters)
+        left, unrated = self._left(requests), self.rating.open(assigned)
+        if left or unrated:
+            self._preflight(left, raters)
+        self._run_pilot(
+            _pilot(requests, {r.id for r in left}.union(*(a.edits for a in unrated))), assigned, sources, run_id
+        )
+        if self._wrong_judges():
+            return requests
         self.edit(requests, sources, run_id)
         self.measure(requests, sources, run_id)
-        self.rate(requests, sources, run_id)
+        self._rate(assigned, self._batches(raters, run_id), sources, run_id)
         return requests
 
-    def _preflight(self, requests: Sequence[Request]) -> None:
-        """Raise an error for what would stop the run later, before its first edit."""
-        raters = self._judges()
-        done = {ident for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
-        left = [r for r in requests if r.id not in done]
-        if not left and not self.rating.open(self.design.assignments(requests, raters)):
+    def _run_pilot(
+        self, pilot: Sequence[Request], assigned: Sequence[Assignment], sources: Mapping[str, Source], run_id: int
+    ) -> None:
+        """Pass a few edits through all stages, so that what is wrong with a judge shows before the others are made."""
+        chosen = {request.id for request in pilot}
+        calls = [a for a in assigned if a.edits and chosen.issuperset(a.edits)]
+        if self.batch or not calls or self.store.open_jobs():  # answers of batch jobs come much later
             return
+        self.edit(pilot, sources, run_id)
+        self.measure(pilot, sources, run_id)
+        self.open_budgets(list({a.rater.id: a.rater for a in calls}.values()))
+        self._rate(calls, None, sources, run_id)
+        for stop in self._wrong_judges():
+            log.info(f"the run ends after the first edits of each editor: {stop}")
+
+    def _wrong_judges(self) -> list[Stop]:
+        """Return the judges that were stopped by a mistake of the user."""
+        return [stop for stop in self.rating.stops.values() if stop.mistake is not None]
+
+    def _left(self, requests: Sequence[Request]) -> list[Request]:
+        """Return the edits that are still to be made."""
+        ended = {ident for ident, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        return [r for r in requests if r.id not in ended] if "edit" in self.stages else []
+
+    def _preflight(self, left: Sequence[Request], raters: Sequence[JudgeRater]) -> None:
+        """Raise an error for what would stop the run later, before its first edit."""
         instructions = instructions_of(left)
         if problems := preflight(self.file, self.store, instructions, raters, len(left)):
             raise EvenEditError(*problems)
@@ -187,7 +226,7 @@ class Runner:
         return summarise(
             self.store,
             requests,
-            self.design.assignments(requests, self._judges()),
+            self.design.assignments(requests, self._judges()) if "rate" in self.stages else (),
             stopped=[str(stop) for stop in stops],
             undescribed=self.describing.missing,
             budget_spent=self.budget.spent,
@@ -202,26 +241,33 @@ class Runner:
 
     # -- sources -------------------------------------------------------------------------------------------
 
-    def load_sources(self) -> dict[str, Source]:
-        """Return the portraits; the first run stores them, and they never change."""
+    def load_sources(self, run_id: int = 1) -> dict[str, Source]:
+        """Return the portraits; the first run stores them, and they never change. Later runs may add others."""
         section = self.file.sections.sources
         wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
-        known = self.store.fact("sources")
-        if known == wanted:
-            return self.store.sources()
-        if known is not None:
+        known, stored, listing = self.store.fact("sources"), self.store.sources(), self.design.listing()
+        if known == wanted and self.store.fact(LISTING) in (None, listing):
+            self.store.set_fact(LISTING, listing)
+            return stored
+        log.info("reading the portraits")
+        self.editing.prestart_workers()
+        sources = {
+            ident: Source(ident, self.store.images.put(image), attributes, origin)
+            for ident, attributes, origin, image in self.design.portraits()
+        }
+        unchanged = {i: (s.image, s.attributes) for i, s in sources.items() if i in stored}
+        if known is not None and unchanged != {i: (s.image, s.attributes) for i, s in stored.items()}:
             raise EvenEditError(
                 "the [sources] section of study.toml changed after the study started; its edits use the previous "
                 "portraits. Restore the section, or start a new study in another folder"
             )
-        log.info("reading the portraits")
-        self.editing.prestart_workers()
-        sources = [
-            Source(ident, self.store.images.put(image), attributes, origin)
-            for ident, attributes, origin, image in self.design.portraits()
-        ]
-        self.store.save_sources(sources)
+        added = {ident: source for ident, source in sources.items() if ident not in stored}
+        if known is not None:
+            log.info(f"{len(added):,} portraits are added to the {len(stored):,} of the study")
+        self.store.save_added(added.values(), run_id)
+        self.store.set_fact(LISTING, listing)
         self.store.set_fact("sources", wanted)
+        check_twins(self.store, self.store.sources())
         return self.store.sources()
 
     # -- requests ------------------------------------------------------------------------------------------
@@ -279,20 +325,27 @@ class Runner:
 
     def edit(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Make the edits that are not stored yet; retry failed ones."""
+        if "edit" not in self.stages:
+            return
         self.editing.run(requests, sources, run_id, collect, self._price)
 
     def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Measure the pairs that are not measured yet."""
-        with self.store.one_by_one("measure"):  # who waits finds nothing left to measure
-            stage = MeasuringStage(self.file, self.store, self.design.instruments(sources, self.python_instruments))
-            stage.run(requests, run_id, collect)
-            self.stopped_instruments |= stage.stops
+        if "measure" not in self.stages:
+            return
+        stage = MeasuringStage(self.file, self.store, self.design.instruments(sources, self.python_instruments))
+        stage.leases = self.editing.leases
+        stage.run(requests, run_id, collect)
+        self.stopped_instruments |= stage.stops
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask the judges about edits they have not answered yet; wait for open batch jobs."""
         raters = self._judges()
-        batches = self._batches(raters, run_id)
-        assigned = self.design.assignments(requests, raters)
+        self._rate(self.design.assignments(requests, raters), self._batches(raters, run_id), sources, run_id)
+
+    def _rate(
+        self, assigned: Sequence[Assignment], batches: Batches | None, sources: Mapping[str, Source], run_id: int
+    ) -> None:
         self.rating.run("rate", assigned, sources, run_id, collect, batches, by_job=self.batch)
 
     def rerate(
@@ -375,3 +428,14 @@ class Runner:
                 "Try: --prices FILE, or --max-calls"
             )
         return price
+
+
+def _pilot(requests: Sequence[Request], unfinished: Container[str]) -> list[Request]:
+    """Return a few edits of each editor that are not made or not rated yet."""
+    counts: Counter[str] = Counter({NULL_PAIR_EDITOR: PILOT})
+    pilot = []
+    for request in requests:
+        if request.id in unfinished and counts[request.editor] < PILOT:
+            counts[request.editor] += 1
+            pilot.append(request)
+    return pilot

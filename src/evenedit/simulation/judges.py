@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,7 @@ _SHORT_FORM: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "gender_changed": ("gender_drift", ("no", "no", "yes", "yes", "yes")),
 }
 """Of the short rubric: the answer by each level of the question that editors know the truth of."""
-CHANCES = ("error", "leniency", "missing", "refusal", "unparseable", "repeat_noise", "reading_error", "ambiguous")
+CHANCES = ("error", "leniency", "left_out", "refusal", "unparseable", "repeat_noise", "reading_error", "ambiguous")
 """Settings that are shares of all answers."""
 SAME_PICTURE = 4.0
 """Pictures show the same if their channels, 0 to 255, differ by no more than this on average."""
@@ -48,8 +48,8 @@ class SimulatedJudge:
     """Chance that a score is one step off, up or down alike."""
     leniency: float = 0.0
     """Chance that edit success is scored one step too high."""
-    missing: float = 0.0
-    """Chance that a single answer is missing."""
+    missing: InitVar[float] = 0.0
+    """Chance that a single answer is missing; kept as `left_out`, since `missing` is a method of plug-ins."""
     refusal: float = 0.0
     unparseable: float = 0.0
     repeat_noise: float = 0.0
@@ -69,7 +69,8 @@ class SimulatedJudge:
     ambiguous_as: str = ""
     """The level that ambiguous faces are taken for; one for each face when left out."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, missing: float) -> None:
+        self.left_out = missing
         for name in ("label_effect", "order_effect", "grey_effect"):
             for question, chance in (getattr(self, name) or {}).items():
                 if question not in default_rubric() or not -1 <= chance <= 1:
@@ -77,18 +78,10 @@ class SimulatedJudge:
                         f"setting '{name}' has {question} = {chance}; it takes questions of the rubric "
                         "with a chance from -1 to 1"
                     )
-        for name in (
-            "error",
-            "leniency",
-            "missing",
-            "refusal",
-            "unparseable",
-            "repeat_noise",
-            "reading_error",
-            "ambiguous",
-        ):
+        for name in CHANCES:
             if not 0 <= getattr(self, name) <= 1:
-                raise EvenEditError(f"setting '{name}' is {getattr(self, name)}; it must lie between 0 and 1")
+                setting = "missing" if name == "left_out" else name
+                raise EvenEditError(f"setting '{setting}' is {getattr(self, name)}; it must lie between 0 and 1")
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case by the truth, with this judge's errors."""
@@ -147,7 +140,7 @@ class SimulatedJudge:
             rng = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
             level = labels.get(question.id.removesuffix(SEEN), CANNOT_TELL)
             face = digest([portrait.seed, level] if portrait else [key])
-            seen[question.id] = None if rng.random() < self.missing else self._read(question, level, face, rng)
+            seen[question.id] = None if rng.random() < self.left_out else self._read(question, level, face, rng)
         return Reply(Status.SCORED, seen, raw=json.dumps(seen))
 
     def _read(self, question: Question, level: str, face: str, rng: np.random.Generator) -> str:
@@ -163,7 +156,7 @@ class SimulatedJudge:
         return str(rng.choice(others)) if rng.random() < self.reading_error else level
 
     def _answer(self, question: Question, truth: int, rng: np.random.Generator) -> int | None:
-        if rng.random() < self.missing:
+        if rng.random() < self.left_out:
             return None
         wrong = rng.random() < self.error
         if question.sided == "choice":
@@ -195,6 +188,9 @@ class SimulatedJudge:
             yield "order", self.order_effect or {}
         if self.grey_effect and _is_grey(case.edited):
             yield "grey", self.grey_effect
+
+
+delattr(SimulatedJudge, "missing")  # a plug-in with a `missing` is asked what it lacks
 
 
 def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str, int]] | None:

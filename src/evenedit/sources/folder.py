@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from PIL.Image import Image
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import read_image
 from evenedit.core.log import log
+from evenedit.core.records import PERSON
 from evenedit.protocol import FACTORS, Factor, cells
 
 LISTED = 20
@@ -36,10 +38,15 @@ class LabelRow:
     """The picture, relative to the folder."""
     origin: str
     """Where the picture came from; its file name when the table does not say."""
+    drawn_with: Mapping[str, str]
+    """The person in the picture, or its base portrait, where the table says it."""
 
 
 class Folder:
-    """`path/labels.csv` names the images: columns file and one per factor, optionally id and origin."""
+    """`path/labels.csv` names the images: columns file and one per factor, optionally id, origin and person."""
+
+    drawn_with = PERSON
+    """The column that names what several pictures have in common."""
 
     def __init__(
         self,
@@ -57,6 +64,12 @@ class Folder:
         self.factors = tuple(factors)
         """What the portraits are labelled by: given by the study, not a setting."""
 
+    @property
+    def listing(self) -> str:
+        """The digest of the label file: portraits were added to it if it changed."""
+        table = self.path / self.labels
+        return hashlib.sha256(table.read_bytes()).hexdigest() if table.is_file() else ""
+
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
         """Yield the portraits: id, labels, origin, picture. Report all problems before the first one."""
         rows = self._rows()
@@ -70,7 +83,7 @@ class Folder:
             raise EvenEditError(*problems)
         self._report_missing(rows)
         for row in rows:
-            yield row.id, dict(row.attributes), row.origin, read_image(self.path / row.file)
+            yield row.id, {**row.attributes, **row.drawn_with}, row.origin, read_image(self.path / row.file)
 
     def _rows(self) -> list[LabelRow]:
         """Return the rows to use, checked in full."""
@@ -91,7 +104,8 @@ class Folder:
             name = _name(cell)
             names_seen[name] += 1
             ident = row.get("id") or (name if names_seen[name] == 1 else f"{name}_{names_seen[name]}")
-            rows.append(LabelRow(line, ident, attributes, row["file"], row.get("origin") or row["file"]))
+            drawn_with = {self.drawn_with: row[self.drawn_with]} if row.get(self.drawn_with) else {}
+            rows.append(LabelRow(line, ident, attributes, row["file"], row.get("origin") or row["file"], drawn_with))
         repeated = [ident for ident, count in Counter(row.id for row in rows).items() if count > 1]
         problems += [f"{self.labels}: id '{ident}' occurs more than once" for ident in repeated]
         if problems:

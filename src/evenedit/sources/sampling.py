@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenedit.sources.dataset import Dataset, Labelled, picture
@@ -28,17 +28,21 @@ class DrawnPools:
     """Origins of drawn images with the same bytes as another; others were drawn instead."""
 
 
-def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> DrawnPools:
-    """Draw one image per seed and cell, without replacement over the seeds.
+def draw(
+    dataset: Dataset, seeds: Sequence[int], cells: Sequence[str], taken: Mapping[str, str] | None = None
+) -> DrawnPools:
+    """Draw one image per seed and cell, without replacement over the seeds; `taken` are SHA-256 by origin of others.
 
     A seed's image of a cell is the one that comes first when the cell's images are ordered by a hash of seed and
     origin: it depends on nothing else in the dataset, and the next in order takes the place of a damaged one.
     """
     drawing = DrawnPools()
     members: dict[str, list[Labelled]] = defaultdict(list)
+    taken = taken or {}
     for face in dataset.faces():
-        members[face.cell].append(face)
         drawing.faces += 1
+        if face.origin not in taken:
+            members[face.cell].append(face)
     drawing.available = {cell: len(members[cell]) for cell in cells}
     ranked = {
         (number, cell): sorted(members[cell], key=lambda face: _rank(seed, face.origin))
@@ -59,8 +63,8 @@ def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> DrawnP
             else:
                 bad.add(face.at)
                 drawing.unreadable.append(face.origin)
-        first: dict[str, int] = {}
-        for face in sorted(drawing.drawn.values(), key=lambda face: face.at):
+        first = dict.fromkeys(taken.values(), -1)
+        for face in drawing.drawn.values():  # the one drawn first stays, however many seeds follow
             if face.at in hashes and first.setdefault(hashes[face.at], face.at) != face.at and face.at not in bad:
                 bad.add(face.at)
                 drawing.repeated.append(face.origin)

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_exponential,
+)
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.log import log
 from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.migrations import STUDY, create_file, keep_copy
 
+T = TypeVar("T")
+OUTAGE = 600.0
+"""Seconds for which a server that went away is waited for."""
+ATTEMPTS = 5
+"""How often a transaction is begun that the server interrupts."""
 _ADVICE = "restore it from a backup, or move it away to start the study again (images are kept)"
 
 
@@ -67,11 +82,11 @@ def _refuse_damaged(path: Path) -> None:
         raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {_ADVICE}")
 
 
-def postgres_engine(url: str) -> sa.Engine:
-    """Connect to a PostgreSQL database."""
+def postgres_engine(url: str, **options: Any) -> sa.Engine:
+    """Connect to a PostgreSQL database, with further options of the engine."""
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
-        engine = sa.create_engine(url, json_serializer=_dumps, pool_pre_ping=True)
+        engine = sa.create_engine(url, **{"json_serializer": _dumps, "pool_pre_ping": True, **options})
         with engine.connect():
             pass
     except ModuleNotFoundError:
@@ -80,9 +95,61 @@ def postgres_engine(url: str) -> sa.Engine:
             "Try: pip install 'evenedit[postgres]'"
         ) from None
     except sa.exc.OperationalError as error:
-        safe = sa.make_url(url).render_as_string(hide_password=True)
-        raise EvenEditError(f"PostgreSQL at {safe} does not answer: {str(error.orig).strip()}") from None
+        raise EvenEditError(f"PostgreSQL at {_safe(url)} does not answer: {str(error.orig).strip()}") from None
+    sa.event.listen(engine, "do_connect", _Waiting(f"PostgreSQL at {_safe(url)}").connect)
     return engine
+
+
+def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    """Do something in a transaction; do it again if the server went away meanwhile, so it must be safe to repeat."""
+
+    def once() -> T:
+        with engine.begin() as db:
+            return work(db)
+
+    result: T = _interrupted(once)
+    return result
+
+
+class _Waiting:
+    """Connections to a server that may be restarted while it is used: what asks for one waits, with one message."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._lock = Lock()
+        self._absent = False
+
+    def connect(self, dialect: Any, _record: object, arguments: Any, options: Any) -> Any:
+        """Return a connection as soon as the server gives one."""
+        again = Retrying(
+            retry=retry_if_exception_type(dialect.loaded_dbapi.OperationalError),
+            stop=stop_after_delay(OUTAGE),
+            wait=wait_exponential(multiplier=0.2, max=5.0),
+            before_sleep=lambda _: self._note(absent=True),
+            reraise=True,
+        )
+        connection = again(dialect.connect, *arguments, **options)
+        self._note(absent=False)
+        return connection
+
+    def _note(self, *, absent: bool) -> None:
+        with self._lock:
+            changed, self._absent = absent != self._absent, absent
+        if changed and absent:
+            log.warning(f"{self._server} does not answer; waiting for it, up to {OUTAGE / 60:.0f} minutes")
+        elif changed:
+            log.warning(f"{self._server} answers again")
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    return isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+
+
+_interrupted = Retrying(retry=retry_if_exception(_was_interrupted), stop=stop_after_attempt(ATTEMPTS), reraise=True)
+
+
+def _safe(url: str) -> str:
+    return sa.make_url(url).render_as_string(hide_password=True)
 
 
 def _dumps(value: Any) -> str:

@@ -23,7 +23,7 @@ ATTEMPTS = 5
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
 """A transaction. It may be run again, so all that it changes is in the database."""
-Group = list[tuple[Work[Any], Future[Any]]]
+Entry = tuple[Work[Any], Future[Any]]
 
 _conflict = retry_if_exception_type((sa.exc.IntegrityError, sa.exc.OperationalError))
 _retrying = Retrying(stop=stop_after_attempt(ATTEMPTS), retry=_conflict, reraise=True)
@@ -46,7 +46,7 @@ class GroupCommit:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        self._queue: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="survey-writer", daemon=True)
         self._closed = False
         self._thread.start()
@@ -68,32 +68,24 @@ class GroupCommit:
     def _run(self) -> None:
         with self._engine.connect() as db:
             while (first := self._queue.get()) is not None:
-                group: Group = [first]
-                last = False
+                group: list[Entry | None] = [first]
                 while len(group) < GROUP and not self._queue.empty():
-                    more = self._queue.get()
-                    if more is None:
-                        last = True
-                        break
-                    group.append(more)
-                self._commit(db, group)
-                if last:
+                    group.append(self._queue.get())
+                self._commit(db, [one for one in group if one is not None])
+                if None in group:
                     return
 
-    def _commit(self, db: sa.Connection, group: Group) -> None:
+    def _commit(self, db: sa.Connection, group: list[Entry]) -> None:
         try:
-            results = self._commit_all(db, group)
+            with db.begin():
+                results = [work(db) for work, _ in group]
         except Exception:  # nothing is committed: who failed is found one by one
             self._one_by_one(db, group)
             return
         for (_, future), result in zip(group, results, strict=True):
             future.set_result(result)
 
-    def _commit_all(self, db: sa.Connection, group: Group) -> list[Any]:
-        with db.begin():
-            return [work(db) for work, _ in group]
-
-    def _one_by_one(self, db: sa.Connection, group: Group) -> None:
+    def _one_by_one(self, db: sa.Connection, group: list[Entry]) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             with db.begin():

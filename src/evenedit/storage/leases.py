@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from evenedit.core.log import log
+from evenedit.storage.engines import OUTAGE, transact
 from evenedit.storage.locks import database_turn
 
 TABLE = sa.Table(
@@ -47,6 +48,9 @@ class Leases:
         self.seconds = seconds
         """How long a lease lasts after its owner's last heartbeat."""
         self._engine = engine
+        self._over: set[str] = set()
+        """Leases to release."""
+        self._lock = threading.Lock()
         with database_turn(engine, "leases"):
             TABLE.create(engine, checkfirst=True)
 
@@ -61,27 +65,39 @@ class Leases:
         finally:
             over.set()
             thread.join(self.seconds)
-            with self._engine.begin() as db:
-                db.execute(TABLE.delete().where(sa.or_(TABLE.c.owner == self.owner, TABLE.c.until < NOW)))
+            ended = TABLE.delete().where(sa.or_(TABLE.c.owner == self.owner, self._expired))
+            transact(self._engine, lambda db: db.execute(ended))
 
-    def claim(self, key: str) -> bool:
-        """Take the lease of a piece of work; return False if another run has it."""
-        insertion = postgresql.insert(TABLE).values(key=key, owner=self.owner, until=NOW + self.seconds)
+    def claim(self, keys: Collection[str]) -> set[str]:
+        """Take the leases of pieces of work, in one transaction; return those that no other run has."""
+        if not keys:
+            return set()
+        until = NOW + self.seconds
+        # In one order in every run: two that claim the same block do not wait for each other.
+        rows = [{"key": key, "owner": self.owner, "until": until} for key in sorted(keys)]
+        insertion = postgresql.insert(TABLE).values(rows)
         statement = insertion.on_conflict_do_update(
             index_elements=["key"],
-            set_={"owner": self.owner, "until": NOW + self.seconds},
-            where=sa.or_(TABLE.c.until < NOW, TABLE.c.owner == self.owner),
+            set_={"owner": self.owner, "until": until},
+            where=sa.or_(self._expired, TABLE.c.owner == self.owner),
         ).returning(TABLE.c.key)
-        with self._engine.begin() as db:
-            return db.execute(statement).first() is not None
+
+        def claim(db: sa.Connection) -> set[str]:
+            self._release(db)
+            return {row.key for row in db.execute(statement)}
+
+        return transact(self._engine, claim)
 
     def release(self, keys: Iterable[str]) -> None:
-        """Release leases."""
-        wanted = list(keys)
-        if wanted:
-            is_owner = TABLE.c.owner == self.owner
-            with self._engine.begin() as db:
-                db.execute(TABLE.delete().where(is_owner, TABLE.c.key.in_(wanted)))
+        """Release leases, with the next claim or wait: what is done is not claimed by others in the meantime."""
+        with self._lock:
+            self._over.update(keys)
+
+    def _release(self, db: sa.Connection) -> None:
+        with self._lock:
+            over, self._over = self._over, set()
+        if over:
+            db.execute(TABLE.delete().where(TABLE.c.owner == self.owner, TABLE.c.key.in_(over)))
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
         """Wait while other runs work on these, until one is free or none is left; return all that are left to do.
@@ -90,9 +106,7 @@ class Leases:
         """
         logged = False
         while open_ := left() & set(keys):
-            held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
-            with self._engine.connect() as db:
-                free = open_ - {row.key for row in db.execute(held)}
+            free = open_ - transact(self._engine, self._held)
             if free & (now := left()):  # what was stored meanwhile is free too
                 return now & open_
             if free:
@@ -102,6 +116,18 @@ class Leases:
                 logged = True
             time.sleep(LOOK)
         return set()
+
+    @property
+    def _expired(self) -> sa.ColumnElement[bool]:
+        """Whether the owner is silent; a server that was away gives everyone the time of a lease to be heard again."""
+        started = sa.cast(sa.func.extract("epoch", sa.func.pg_postmaster_start_time()), sa.Float)
+        alive_before = sa.and_(TABLE.c.until > started - OUTAGE, started + self.seconds > NOW)
+        return sa.and_(TABLE.c.until < NOW, sa.not_(alive_before))
+
+    def _held(self, db: sa.Connection) -> set[str]:
+        """Return all work that is leased, without what this run has released."""
+        self._release(db)
+        return {row.key for row in db.execute(sa.select(TABLE.c.key).where(sa.not_(self._expired)))}
 
     def _beat(self, over: threading.Event) -> None:
         while not over.wait(self.seconds / 4):
@@ -126,9 +152,9 @@ class NoLeases(Leases):
         """Do nothing: there is nothing to keep alive."""
         yield
 
-    def claim(self, key: str) -> bool:
-        """Return True: no other run can have it."""
-        return True
+    def claim(self, keys: Collection[str]) -> set[str]:
+        """Return all: no other run can have them."""
+        return set(keys)
 
     def release(self, keys: Iterable[str]) -> None:
         """Do nothing: no other run waits."""

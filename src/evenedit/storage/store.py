@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
@@ -18,7 +19,7 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.core.submissions import OPEN, SubmissionState
 from evenedit.storage import schema
-from evenedit.storage.engines import postgres_engine, raise_unreadable, sqlite_engine
+from evenedit.storage.engines import postgres_engine, raise_unreadable, sqlite_engine, transact
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, NoLeases
 from evenedit.storage.locks import database_lock, database_turn, file_lock, lock_holders
@@ -27,6 +28,8 @@ from evenedit.storage.migrations import STUDY, bring_up_to_date
 DATABASE = "study.db"
 IMAGES = "images"
 LOCK = "study.lock"
+ADDED = "sources added"
+"""The fact that holds the number of the run that added each portrait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,7 @@ class Store:
 
     def finish_run(self, run_id: int) -> None:
         """Save the time at which a run ended."""
-        with self._engine.begin() as db:
-            db.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
+        self._execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
 
     def set_fact(self, key: str, value: str) -> None:
         """Save a fact about the study, in place of an earlier value."""
@@ -160,6 +162,12 @@ class Store:
             else:
                 db.execute(sa.text(f"LOCK TABLE {schema.facts.name} IN ROW EXCLUSIVE MODE"))
             db.rollback()
+
+    def save_added(self, sources: Iterable[Source], run_id: int) -> None:
+        """Save portraits that a run added, and the number of the run."""
+        sources = list(sources)
+        self.set_fact(ADDED, json.dumps(dict.fromkeys((s.id for s in sources), run_id) | self.added()))
+        self.save_sources(sources)
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Save the portraits."""
@@ -197,13 +205,16 @@ class Store:
         """Save the outcomes of edits, whose images must have been saved before; end what was `submitted` for them."""
         edits = list(edits)
         rows = [_values(e) | {"run_id": run_id} for e in edits]
-        with self._engine.begin() as db:
+        ended = [e.request_id for e in edits if e.outcome is not Outcome.FAILED]
+        its = schema.submissions.c
+        open_ = schema.submissions.update().where(its.request_id.in_(ended), its.state.in_(OPEN))
+
+        def save(db: sa.Connection) -> None:
             self._upsert(schema.edits, rows, db=db)
             if submitted:
-                ended = [e.request_id for e in edits if e.outcome is not Outcome.FAILED]
-                its = schema.submissions.c
-                open_ = schema.submissions.update().where(its.request_id.in_(ended), its.state.in_(OPEN))
                 db.execute(open_.values(state=SubmissionState.ENDED.value))
+
+        transact(self._engine, save)
 
     def save_submission(self, submission: StoredSubmission, run_id: int) -> None:
         """Save a submission and how far it is; call this before sending it."""
@@ -243,10 +254,13 @@ class Store:
             for a in answers
             if "via" in a.reply.origin
         ]
-        with self._engine.begin() as db:
+
+        def save(db: sa.Connection) -> None:
             self._upsert(schema.replies, replies, db=db)
             self._upsert(schema.ratings, ratings, db=db)
             self._upsert(schema.calls, calls, db=db)
+
+        transact(self._engine, save)
 
     def save_job(self, job: BatchJob, run_id: int) -> None:
         """Save a batch job; call this before sending it."""
@@ -256,19 +270,16 @@ class Store:
 
     def found_job(self, tag: str, remote: str) -> None:
         """Save the provider's id of a batch job."""
-        with self._engine.begin() as db:
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
     def end_job(self, tag: str, ending: str, *, cleaned: bool = True) -> None:
         """Save that a batch job has ended, with the provider's word; unless `cleaned`, it still has files there."""
-        with self._engine.begin() as db:
-            row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
+        row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
 
     def cleaned_job(self, tag: str) -> None:
         """Save that an ended batch job has left nothing at the provider."""
-        with self._engine.begin() as db:
-            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended"))
+        self._execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended"))
 
     def save_measurements(self, measurements: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
         """Save measurements: numbers, and reasons for missing ones, by request id."""
@@ -285,8 +296,7 @@ class Store:
 
     def forget_cases(self, sample: str) -> None:
         """Delete a sample."""
-        with self._engine.begin() as db:
-            db.execute(schema.cases.delete().where(schema.cases.c.sample == sample))
+        self._execute(schema.cases.delete().where(schema.cases.c.sample == sample))
 
     def damage(self) -> list[str]:
         """Return the database's own messages about damage; empty if it is intact."""
@@ -305,6 +315,11 @@ class Store:
     def sources(self) -> dict[str, Source]:
         """Return the portraits by id."""
         return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(schema.sources))}
+
+    def added(self) -> dict[str, int]:
+        """Return the number of the run that added each portrait, by id; earlier releases did not store it."""
+        known: dict[str, int] = json.loads(self.fact(ADDED) or "{}")
+        return known
 
     def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
         """Return feature prompts and their flags by source id."""
@@ -392,20 +407,22 @@ class Store:
         )
         return {r[0]: r[1] for r in self._rows(query)}
 
-    def answered(self, rater: str, revision: str) -> dict[str, Status]:
-        """Return the status of each of a rater's replies, by request id."""
-        rows = self._select(schema.replies, "request_id", "status", rater=rater, revision=revision)
+    def answered(self, rater: str, revision: str, only: Collection[str] | None = None) -> dict[str, Status]:
+        """Return the status of each of a rater's replies, or of those about some edits, by request id."""
+        rows = self._select(schema.replies, "request_id", "status", rater=rater, revision=revision, request_id=only)
         return {r.request_id: Status(r.status) for r in rows}
 
-    def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
-        """Return how a rater's call about one edit ended, and in which run; None before it is made."""
-        rows = self._select(schema.replies, request_id=request_id, rater=rater, revision=revision)
-        return (Status(rows[0].status), rows[0].run_id) if rows else None
+    def ends_of_replies(self, rater: str, revision: str, ids: Collection[str]) -> dict[str, tuple[Status, int]]:
+        """Return how a rater's calls about some edits ended, and in which run, by request id."""
+        rows = self._select(
+            schema.replies, "request_id", "status", "run_id", rater=rater, revision=revision, request_id=ids
+        )
+        return {r.request_id: (Status(r.status), r.run_id) for r in rows}
 
-    def edit_of(self, request_id: str) -> tuple[Outcome, int] | None:
-        """Return how an edit ended, and in which run; None before it is made."""
-        rows = self._select(schema.edits, request_id=request_id)
-        return (Outcome(rows[0].outcome), rows[0].run_id) if rows else None
+    def ends_of(self, ids: Collection[str]) -> dict[str, tuple[Outcome, int]]:
+        """Return how some edits ended, and in which run, by request id."""
+        rows = self._select(schema.edits, "request_id", "outcome", "run_id", request_id=ids)
+        return {r.request_id: (Outcome(r.outcome), r.run_id) for r in rows}
 
     def failures(self, rater: str, revision: str) -> dict[str, str]:
         """Return why each of a rater's calls failed that did, by request id."""
@@ -434,9 +451,9 @@ class Store:
         """Return the raw replies of one rater by request id; their values are in `ratings`."""
         return {r.request_id: _reply(r) for r in self._select(schema.replies, rater=rater, revision=revision)}
 
-    def measured(self, version: str) -> set[str]:
-        """Return the requests whose edits this version has measured."""
-        return {r.request_id for r in self._select(schema.measurements, "request_id", version=version)}
+    def measured(self, version: str, only: Collection[str] | None = None) -> set[str]:
+        """Return the requests, or those of some, whose edits this version has measured."""
+        return {r.request_id for r in self._select(schema.measurements, "request_id", version=version, request_id=only)}
 
     def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         """Return numbers, and reasons for missing ones, by request id, for all edits or only one."""
@@ -461,13 +478,14 @@ class Store:
         """Return the ids of the raters that have been asked."""
         return {r.rater for r in self._rows(sa.select(schema.replies.c.rater).distinct())}
 
-    def run_of_edits(self) -> dict[str, int]:
-        """Return the run that made each edit."""
-        return {r.request_id: r.run_id for r in self._select(schema.edits, "request_id", "run_id")}
+    def run_of_edits(self, only: Outcome | None = None) -> dict[str, int]:
+        """Return the run that made each edit, or each that ended in one way."""
+        rows = self._select(schema.edits, "request_id", "run_id", outcome=only and only.value)
+        return {r.request_id: r.run_id for r in rows}
 
-    def run_of_replies(self) -> dict[tuple[str, str, str], int]:
-        """Return the run that obtained each reply, by request, rater and revision."""
-        rows = self._select(schema.replies, "request_id", "rater", "revision", "run_id")
+    def run_of_replies(self, only: Status | None = None) -> dict[tuple[str, str, str], int]:
+        """Return the run that obtained each reply, or each of one status, by request, rater and revision."""
+        rows = self._select(schema.replies, "request_id", "rater", "revision", "run_id", status=only and only.value)
         return {(r.request_id, r.rater, r.revision): r.run_id for r in rows}
 
     def open_jobs(self) -> list[BatchJob]:
@@ -513,14 +531,23 @@ class Store:
     # -- inside --------------------------------------------------------------------------------------------
 
     def _select(self, table: sa.Table, *columns: str, **where: Any) -> list[Any]:
-        """Return the rows whose columns have these values, with some columns or all; None stands for any value."""
+        """Return the rows whose columns have these values, or one of several, with some columns or all.
+
+        None stands for any value.
+        """
         query = sa.select(*(table.c[name] for name in columns or table.c.keys()))
-        conditions = [table.c[name] == value for name, value in where.items() if value is not None]
+        conditions = [
+            table.c[name] == value if isinstance(value, str | int) else table.c[name].in_(value)
+            for name, value in where.items()
+            if value is not None
+        ]
         return self._rows(query.where(*conditions))
 
     def _rows(self, query: sa.Select[Any]) -> list[Any]:
-        with self._engine.connect() as db:
-            return list(db.execute(query).all())
+        return transact(self._engine, lambda db: list(db.execute(query).all()))
+
+    def _execute(self, statement: sa.Executable) -> None:
+        transact(self._engine, lambda db: db.execute(statement))
 
     def _upsert(
         self,
@@ -542,8 +569,7 @@ class Store:
         if db is not None:
             db.execute(statement, rows)
         else:
-            with self._engine.begin() as connection:
-                connection.execute(statement, rows)
+            transact(self._engine, lambda db: db.execute(statement, rows))
 
 
 def _size_and_time(file: Path) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.engines import file_engine, raise_unreadable
+from evenedit.storage.engines import file_engine, postgres_engine, raise_unreadable, transact
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
@@ -44,7 +44,7 @@ class SurveyStore:
             self._resources = resources.pop_all()
 
     def _open_postgres(self, url: str, resources: ExitStack) -> None:
-        self._reader = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_size=16)
+        self._reader = postgres_engine(url, pool_size=16, json_serializer=None)
         resources.callback(self._reader.dispose)
         bring_up_to_date(self._reader, SURVEY)
         if self.writable:
@@ -92,13 +92,11 @@ class SurveyStore:
 
     def rows(self, query: Any) -> list[Any]:
         """Return the rows of a query."""
-        with self._reader.connect() as db:
-            return list(db.execute(query).all())
+        return transact(self._reader, lambda db: list(db.execute(query).all()))
 
     def row(self, query: Any) -> Any | None:
         """Return the only row of a query, or None."""
-        with self._reader.connect() as db:
-            return db.execute(query).one_or_none()
+        return transact(self._reader, lambda db: db.execute(query).one_or_none())
 
     def prepared(self, statement: Any) -> Prepared:
         """Compile a statement once, for speed where it is executed for every answer."""

@@ -15,8 +15,16 @@ from evenedit.judges.feature_prompts import extractor_id
 from evenedit.judges.raters import Call, JudgeRater
 from evenedit.protocol.prompts import FLOOR
 from evenedit.ratings.table import RatingTable, Scores
-from evenedit.results.materials import EditorSettings, FeaturePromptRecord, JudgePrompt, JudgeSettings, MaterialsUsed
+from evenedit.results.materials import (
+    EditorSettings,
+    FeaturePromptRecord,
+    JudgePrompt,
+    JudgeSettings,
+    MaterialsUsed,
+    PortraitRecord,
+)
 from evenedit.run.cases import case_of
+from evenedit.run.twins import twin_readings
 from evenedit.study.context import StudyContext
 from evenedit.study.judge_replies import judged_cases
 from evenedit.survey.cost import SurveyBudget, of_study
@@ -41,7 +49,22 @@ def collect_materials(study: StudyContext, scores: Scores) -> MaterialsUsed:
         judge_prompts=tuple(_judge_prompts(study, requests, sources, raters)),
         survey=_survey(study, table),
         cases=tuple(judged_cases(study, scores, raters)),
+        portraits=tuple(_portraits(study, sources)),
     )
+
+
+def _portraits(study: StudyContext, sources: Mapping[str, Source]) -> Iterator[PortraitRecord]:
+    """Yield when each portrait was added, and how twins compare, where there is something to tell."""
+    began = {run["id"]: run["started"] for run in study.store.runs()}
+    known = study.store.added()
+    added = {ident: known.get(ident, 0) for ident in sources}
+    if len(set(added.values())) > 1 or any(s.block != s.id for s in sources.values()):
+        readings = twin_readings(study.store)
+        for s in sources.values():
+            run = added[s.id]
+            yield PortraitRecord(
+                s.id, run, began.get(run, ""), s.block if s.block != s.id else "", readings.get(s.id, {})
+            )
 
 
 def _answered(table: RatingTable, rater: str) -> bool:

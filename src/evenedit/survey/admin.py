@@ -56,6 +56,9 @@ class ParticipantStatus:
     """None before the first answer, and for a preview."""
 
 
+_COPIED = ("pseudonym", "survey", "platform", "task", "arrived", "consented", "claimed", "submitted")
+
+
 class SurveyAdmin:
     """Progress, participants and staff decisions of one survey."""
 
@@ -121,19 +124,12 @@ class SurveyAdmin:
         )
         return [
             ParticipantStatus(
-                r.pseudonym,
-                r.survey,
-                r.platform,
-                r.task,
-                VisitStage(r.stage),
-                VisitEnding(r.ending) if r.ending else None,
-                r.slot_id is not None,
-                r.arrived,
-                r.consented,
-                r.claimed,
-                r.submitted,
-                r.given or 0,
-                known.get(r.pseudonym),
+                **{name: r._mapping[name] for name in _COPIED},
+                stage=VisitStage(r.stage),
+                ending=VisitEnding(r.ending) if r.ending else None,
+                has_slot=r.slot_id is not None,
+                answers=r.given or 0,
+                quality=known.get(r.pseudonym),
             )
             for r in self.database.rows(query)
         ]

@@ -42,7 +42,7 @@ def read(database: SurveyStore, survey: int | None = None, rubric: Rubric | None
     paired = compares_outputs(rubric)
     query = (
         sa.select(
-            participants.c.pseudonym,
+            participants.c.pseudonym.label("rater"),
             participants.c.survey,
             participants.c.platform,
             participants.c.ending,
@@ -91,27 +91,17 @@ def _row(row: Any, rubric: Rubric, paired: set[str]) -> dict[str, Any]:
         value = row.value  # the answer as ticked, whichever image was A
     spec = rubric.spec_by_column.get(row.question)
     submitted = row.ending == VisitEnding.COMPLETED and row.submitted is not None
-    return {
-        "rater": row.pseudonym,
-        "item": row.item,
-        "kind": row.kind,
+    return dict(row._mapping) | {
         "output": row.outputs[at] if at is not None else "",
-        "question": row.question,
         "value": value,
         "low": low,
         "high": high,
-        "milliseconds": row.milliseconds,
         "asked": spec.id if spec else row.question,
         "levels": None if spec and spec.declared and spec.is_choice else len(spec.question.labels) if spec else 0,
-        "survey": row.survey,
-        "task": row.task,
-        "place": row.place,
-        "slot": row.slot,
         "baseline": row.outputs[0],
         "mitigated": row.outputs[1] if len(row.outputs) > 1 else "",
         "ending": row.ending or "",
         "counted": submitted and (row.slot_id is not None or row.platform == IMPORTED),
-        "at": row.at,
     }
 
 

@@ -41,10 +41,15 @@ class ConsentVersion:
 
 
 def keep_consent(db: sa.Connection, insert: Any, participant: int, text: ConsentText, at: float) -> None:
-    """Store which version a participant agreed to, and the version itself if it is new."""
+    """Store which version a participant agreed to."""
+    keep_text(db, insert, text, at)
+    db.execute(sa.insert(consents), {"participant": participant, "version": text.version, "at": at})
+
+
+def keep_text(db: sa.Connection, insert: Any, text: ConsentText, at: float) -> None:
+    """Store a version of the text if it is new."""
     row = {"version": text.version, "language": text.language, "text": text.text, "first": at}
     db.execute(insert(consent_texts).values(row).on_conflict_do_nothing(index_elements=["version"]))
-    db.execute(sa.insert(consents), {"participant": participant, "version": text.version, "at": at})
 
 
 def versions(database: SurveyStore) -> list[ConsentVersion]:

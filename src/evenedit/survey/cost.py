@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 
 from evenedit.config.study_file import PaySection, SurveySection
 from evenedit.core.errors import EvenEditError
@@ -113,24 +115,8 @@ def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudg
 
 def preset(name: str) -> SurveyBudget:
     """Return the plan of the paper, or of the human-evaluation plan 002 with or without gold items."""
-    if name == "paper-prolific":
-        pay = PaySection(per_task=3.0, minutes_per_task=27.5)
-        notes = (
-            "as published: 500 pairs in 10 tasks of 50, three people each, one task each; 25-30 minutes, 3.00 a task",
-            "the paper also says 12.00 per hour; its own numbers give 6.55, and 12.00 would be 5.50 a task",
-        )
-        return SurveyBudget((Part("survey 1: 500 pairs", 500, 50),), pay, notes)
-    if name in ("plan-002", "plan-002-no-gold"):
-        each = 4 if name == "plan-002" else 0
-        parts = tuple(
-            Part(f"{title}: {items} images", items, 40, gold=each)
-            for title, items in (("diagnosis", 504), ("mitigation", 336), ("stereotype", 100))
-        )
-        pay = PaySection(per_task=1.5, minutes_per_task=12.5, fee=0.2)
-        corrections = (
-            "the plan counts 71 tasks for 130.00; 1,008 ratings at 40 a task are 26, not 25, and 72 in all",
-            "three different people per task need 75 people; with 10 % gold inside the 40 it is 81",
-            "Amazon Mechanical Turk, for which it was made, closed on 2026-09-30",
-        )
-        return SurveyBudget(parts, pay, corrections)
-    raise EvenEditError(f"no preset is called '{name}'; there are paper-prolific and plan-002")
+    plans = tomllib.loads(files(__package__).joinpath("plans.toml").read_text("utf-8"))
+    if name not in plans:
+        raise EvenEditError(f"no preset is called '{name}'; there are {', '.join(plans)}")
+    plan = plans[name]
+    return SurveyBudget(tuple(Part(**part) for part in plan["parts"]), PaySection(**plan["pay"]), tuple(plan["notes"]))

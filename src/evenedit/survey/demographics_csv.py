@@ -27,7 +27,13 @@ from evenedit.survey.questionnaire import PLATFORM, ProfileState, platform_quest
 PERSON = ("Participant id", "participant_id")
 """What Prolific has called the column of a person's id."""
 REVOKED, EXPIRED = "CONSENT_REVOKED", "DATA_EXPIRED"
-WITHHELD = ("prefer not to say", "rather not say")
+_WITHOUT_VALUE = {
+    REVOKED.lower(): ProfileState.REVOKED,
+    EXPIRED.lower(): ProfileState.EXPIRED,
+    "prefer not to say": ProfileState.WITHHELD,
+    "rather not say": ProfileState.WITHHELD,
+}
+"""What Prolific writes in place of a value."""
 LONGEST = 100
 
 
@@ -66,67 +72,50 @@ def import_profiles(
     records = list(_records(path, questions))
     imported = ImportedProfiles(rows=len(records))
     may, may_sensitive = agreed(database, PLATFORM)
+    now = time.time()
 
     def work(db: sa.Connection) -> None:
-        known = db.execute(sa.select(participants.c.id, participants.c.external).where(participants.c.external.in_(
-            [person for person, _ in records]
-        ))).all()  # fmt: skip
+        people = [person for person, _ in records]
+        query = sa.select(participants.c.id, participants.c.external).where(participants.c.external.in_(people))
         by_person: dict[str, list[int]] = {}
-        for row in known:
+        for row in db.execute(query):
             by_person.setdefault(row.external, []).append(row.id)
-        now = time.time()
         for person, record in records:
-            if person not in by_person:
-                imported.strangers += 1
+            imported.strangers += person not in by_person
             for participant in by_person.get(person, ()):
-                _keep(db, participant, record, questions, now, imported, consented, may, may_sensitive)
+                keep(db, participant, record)
+
+    def keep(db: sa.Connection, participant: int, record: Mapping[str, str]) -> None:
+        """Replace what is stored of one participant by what the export says, as far as they agreed."""
+        from_platform = sa.and_(profiles.c.participant == participant, profiles.c.origin == PLATFORM)
+        db.execute(sa.delete(profiles).where(from_platform))
+        imported.revoked += REVOKED in record.values()
+        imported.expired += EXPIRED in record.values()
+        if not consented and participant not in may:
+            imported.unasked += 1
+            return
+        sensitive = consented or participant in may_sensitive
+        imported.without_sensitive += not sensitive and any(q.sensitive for q in questions)
+        rows = [
+            {"participant": participant, "question": q.id, "origin": PLATFORM, "at": now, **stored}
+            for q in questions
+            if (sensitive or not q.sensitive) and (stored := _stored(record.get(q.prolific, ""), q))
+        ]
+        if rows:
+            db.execute(sa.insert(profiles), rows)
+        imported.people += any(row["value"] is not None for row in rows)
 
     database.write(work)
     database.forget_erased()
     detail = {"file": path.name, "rows": imported.rows, "people": imported.people}
-    database.write(lambda db: note(db, time.time(), actor, "imported demographics", detail))
+    database.write(lambda db: note(db, now, actor, "imported demographics", detail))
     return imported
-
-
-def _keep(
-    db: sa.Connection,
-    participant: int,
-    record: Mapping[str, str],
-    questions: tuple[ProfileQuestion, ...],
-    now: float,
-    imported: ImportedProfiles,
-    consented: bool,
-    may: set[int],
-    may_sensitive: set[int],
-) -> None:
-    """Replace what is stored of one participant by what the export says, as far as they agreed."""
-    from_platform = sa.and_(profiles.c.participant == participant, profiles.c.origin == PLATFORM)
-    db.execute(sa.delete(profiles).where(from_platform))
-    imported.revoked += REVOKED in record.values()
-    imported.expired += EXPIRED in record.values()
-    if not consented and participant not in may:
-        imported.unasked += 1
-        return
-    sensitive = consented or participant in may_sensitive
-    imported.without_sensitive += not sensitive and any(q.sensitive for q in questions)
-    rows = [
-        {"participant": participant, "question": q.id, "origin": PLATFORM, "at": now, **stored}
-        for q in questions
-        if (sensitive or not q.sensitive) and (stored := _stored(record.get(q.prolific, ""), q))
-    ]
-    if rows:
-        db.execute(sa.insert(profiles), rows)
-    imported.people += any(row["value"] is not None for row in rows)
 
 
 def _stored(value: str, question: ProfileQuestion) -> dict[str, Any] | None:
     """Return a value of the export as it is stored; None if it is empty."""
-    if value == REVOKED:
-        return {"value": None, "state": ProfileState.REVOKED}
-    if value == EXPIRED:
-        return {"value": None, "state": ProfileState.EXPIRED}
-    if value.lower() in WITHHELD:
-        return {"value": None, "state": ProfileState.WITHHELD}
+    if state := _WITHOUT_VALUE.get(value.lower()):
+        return {"value": None, "state": state}
     if not value or (question.kind == "number" and not question.accepts(value)):
         return None
     return {"value": value[:LONGEST], "state": ProfileState.ANSWERED}

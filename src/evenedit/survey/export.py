@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
-from evenedit.core.records import ConditionKind, Request
+from evenedit.core.records import ConditionKind
 from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import Factor, Rubric
 from evenedit.ratings.to_csv import answer_column
@@ -26,6 +26,7 @@ from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.sample import sample_name
 from evenedit.survey.tasks import CASE
 
+Describer = Callable[[Any, str], dict[str, Any]]
 _IN_LOWER_CASE = (PREFERENCE.id, ROLE.id)
 """Questions whose codes the published tables write in lower case."""
 
@@ -40,12 +41,9 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     """
     frame, quality = people_frame(file, database)
     cases = frame[frame["kind"] == CASE]
-    requests = store.requests()
-    chances = {survey: store.cases(sample_name(file, survey)) for survey in (1, 2, 3)}
-    excluded = {q.rater: "; ".join(q.excluded) for q in quality}
-    describe = _Describe(store, file.factors, requests, chances, excluded, file.rubric)
-    ratings = _ratings(cases[cases["survey"] == 1], describe)
-    choices = _choices(cases[cases["survey"] != 1], describe)
+    describe = _describer(file, store, {q.rater: "; ".join(q.excluded) for q in quality})
+    ratings = _ratings(cases[cases["survey"] == 1], describe, file)
+    choices = _choices(cases[cases["survey"] != 1], describe, file)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
     if section := file.sections.survey:
         known = rater_profiles(section, database, counted_answers(frame, quality))
@@ -64,45 +62,32 @@ def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) ->
     return paths
 
 
-class _Describe:
-    """Describes an output in the columns that an analysis reads."""
+def _describer(file: StudyFile, store: Store, excluded: Mapping[str, str]) -> Describer:
+    """Return a function that describes an output in the columns that an analysis reads."""
+    requests, sources = store.requests(), store.sources()
+    chances = {survey: store.cases(sample_name(file, survey)) for survey in (1, 2, 3)}
 
-    def __init__(
-        self,
-        store: Store,
-        factors: Sequence[Factor],
-        requests: dict[str, Request],
-        chances: dict[int, dict[str, float]],
-        excluded: dict[str, str],
-        rubric: Rubric,
-    ) -> None:
-        self.factors = factors
-        self.rubric = rubric
-        self._requests = requests
-        self._sources = store.sources()
-        self._chances = chances
-        self._excluded = excluded
-
-    def __call__(self, row: Any, output: str) -> dict[str, Any]:
-        request = self._requests[output]
-        single = len(request.source_ids) == 1
-        labels = self._sources[request.source_ids[0]].attributes if single else {}
+    def describe(row: Any, output: str) -> dict[str, Any]:
+        request = requests[output]
+        labels = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
         return {
             "experiment": request.experiment.value,
             "condition": str(request.condition),
             "editor": request.editor,
             "source_id": "+".join(request.source_ids),
-            **{f.name: labels.get(f.name, "") for f in self.factors},
+            **{f.name: labels.get(f.name, "") for f in file.factors},
             "prompt_id": request.prompt_id,
             "seed": request.seed,
             "request_id": output,
             "rater": row.rater,
             "task": row.task,
             "place": row.place,
-            "probability": self._chances[row.survey].get(row.baseline),
+            "probability": chances[row.survey].get(row.baseline),
             "counted": bool(row.counted),
-            "excluded": self._excluded.get(row.rater, ""),
+            "excluded": excluded.get(row.rater, ""),
         }
+
+    return describe
 
 
 def _edit_columns(factors: Sequence[Factor]) -> list[str]:
@@ -129,9 +114,9 @@ def _choice_columns(factors: Sequence[Factor]) -> list[str]:
     ]
 
 
-def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
+def _ratings(frame: pd.DataFrame, describe: Describer, file: StudyFile) -> pd.DataFrame:
     rows = []
-    rubric, rated = describe.rubric, _rated(describe.rubric)
+    rubric, rated = file.rubric, _rated(file.rubric)
     for (_, _, output), part in frame.groupby(["rater", "item", "output"], sort=False):
         first = next(part.itertuples())
         values = {rubric.replaced.get(q, q): v for q, v in zip(part["question"], part["value"], strict=True)}
@@ -141,20 +126,20 @@ def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
             | {column: values.get(column, 0) for column in rated}
             | {"duration_ms": int(part["milliseconds"].max()), "shown_first": single or first.slot == "A"}
         )
-    table = pd.DataFrame(rows, columns=_rating_columns(describe.factors, rated))
+    table = pd.DataFrame(rows, columns=_rating_columns(file.factors, rated))
     return table.assign(**{c: answer_column(table[c].to_numpy(np.int64), rubric.questions[c]) for c in rated})
 
 
-def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
+def _choices(frame: pd.DataFrame, describe: Describer, file: StudyFile) -> pd.DataFrame:
     rows = []
     for row in frame.itertuples():
         answer: Any = row
         rows.append(
             describe(answer, answer.output or answer.baseline)
-            | {"question": answer.question, "answer": _answer(answer.question, answer.value, describe.rubric)}
+            | {"question": answer.question, "answer": _answer(answer.question, answer.value, file.rubric)}
             | {"mitigated_id": answer.mitigated, "duration_ms": answer.milliseconds}
         )
-    return pd.DataFrame(rows, columns=_choice_columns(describe.factors))
+    return pd.DataFrame(rows, columns=_choice_columns(file.factors))
 
 
 def _answer(question: str, value: int, rubric: Rubric) -> str | int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -70,15 +69,6 @@ class DisputedItem:
     """Highest minus lowest answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """A bar of a chart."""
-
-    low: float
-    high: float
-    count: int
-
-
 def work_times(people: Sequence[ParticipantStatus], frame: pd.DataFrame, section: SurveySection) -> list[WorkTime]:
     """Return the work times of all who submitted."""
     longest = frame.groupby(["rater", "item"])["milliseconds"].max()
@@ -129,17 +119,12 @@ def disputed_items(frame: pd.DataFrame, rubric: Rubric) -> list[DisputedItem]:
     return sorted(items, key=lambda item: (-item.spread, -float(np.var(item.values)), item.request_id))[:DISPUTED]
 
 
-def histogram(values: Sequence[float]) -> list[Bin]:
+def histogram(values: Sequence[float]) -> list[dict[str, float]]:
     """Count values in equal bins from 0 to the maximum; empty without values."""
     if not values:
         return []
     counts, edges = np.histogram(values, bins=BINS, range=(0.0, max(max(values), 1e-9)))
-    return [Bin(float(a), float(b), int(n)) for a, b, n in zip(edges, edges[1:], counts, strict=False)]
-
-
-def middle(values: Sequence[float]) -> float | None:
-    """Return the median; None without values."""
-    return median(values) if values else None
+    return [{"low": a, "high": b, "count": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
 
 
 def _columns(survey: int, rubric: Rubric) -> dict[str, Question]:

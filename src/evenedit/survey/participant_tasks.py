@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.records import Condition, ConditionKind, Prompt, Question
+from evenedit.core.records import Condition, Prompt, Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import displayed, items, participants
 from evenedit.storage.survey_store import SurveyStore
@@ -114,7 +114,7 @@ class ParticipantTasks:
         item = ParticipantItem(
             number=row.place,
             id=self.opaque("item", participant, row.id),
-            instruction=_instruction(value) if value else _request_text(prompt, request.condition),
+            instruction=_instruction(value) if value else request_text(prompt, request.condition),
             pictures=pictures,
             questions=[
                 AskedQuestion(slot, question, () if value else display_order(question, seed, participant))
@@ -139,7 +139,7 @@ class ParticipantTasks:
 
     def _translations(self, prompt: Prompt, condition: Condition) -> Mapping[str, str]:
         """Return the request in other languages; none for swapped pronouns."""
-        return self._languages.requests(prompt) if _request_text(prompt, condition) == prompt.text else {}
+        return self._languages.requests(prompt) if request_text(prompt, condition) == prompt.text else {}
 
     def _encode(self, sha256: str) -> bytes:
         return jpeg(self._store.images.open(sha256))
@@ -158,6 +158,6 @@ def _instruction(value: int) -> str:
     return f"Attention check: please do not rate these images. Choose answer number {value} for every question here."
 
 
-def _request_text(prompt: Prompt, condition: Condition) -> str:
+def request_text(prompt: Prompt, condition: Condition) -> str:
     """Return the request to the editor, without the feature prompt."""
-    return prompt.swapped_text if condition.kind is ConditionKind.SWAPPED and prompt.swapped_text else prompt.text
+    return prompt.swapped_text if condition.other_pronoun and prompt.swapped_text else prompt.text

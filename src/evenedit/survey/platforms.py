@@ -12,15 +12,15 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from threading import Lock
-from typing import Any, Protocol
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
 from evenedit.config.study_file import PlatformSection
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_schema import PREVIEW
-from evenedit.survey.previews import PreviewLinks
+from evenedit.survey.previews import PreviewLinks, signed_link, signed_parts
 from evenedit.survey.visits import Arrival, NotAllowedError
 
 INVITE = "invite"
@@ -36,14 +36,6 @@ PANEL_SECRET = "EVENEDIT_PANEL_SECRET"
 SIGNATURE = "signature"
 """URL parameter of a panel's signature."""
 _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,128}\Z")
-
-
-class Platform(Protocol):
-    """A platform whose links identify participants."""
-
-    def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """Return the participant that a link's parameters identify; raise `NotAllowedError` if there is none."""
-        ...
 
 
 class PanelPlatform:
@@ -166,25 +158,12 @@ class Invitations:
 
     def link(self, base: str, name: str, survey: int = 0) -> str:
         """Return the invitation link of one person."""
-        return f"{base.rstrip('/')}/survey?{INVITE}={quote(self._signed(name, survey))}"
+        return signed_link(base, INVITE, self._key, name, survey)
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
         """Return the person an invitation names."""
-        token = query.get(INVITE, "")
-        try:
-            name, survey, _ = token.split("~")
-            number = int(survey)
-        except ValueError:
-            raise NotAllowedError(
-                "this invitation is damaged; please open the link exactly as you received it"
-            ) from None
-        if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
-            raise NotAllowedError("this invitation is not valid; please open the link exactly as you received it")
-        return Arrival("invitation", name, survey=number, signed=True)
-
-    def _signed(self, name: str, survey: int) -> str:
-        signature = hmac.new(self._key, f"invite\0{name}\0{survey}".encode(), hashlib.sha256).hexdigest()[:32]
-        return f"{name}~{survey}~{signature}"
+        name, survey = signed_parts(query, INVITE, self._key)
+        return Arrival("invitation", name, survey=int(survey), signed=True)
 
 
 class Arrivals:
@@ -193,7 +172,7 @@ class Arrivals:
     def __init__(self, section: PlatformSection, key: bytes, clock: Callable[[], float] = time.time) -> None:
         self.invitations = Invitations(key)
         self.previews = PreviewLinks(key, clock)
-        self._platforms: dict[str, Platform] = {"panel": PanelPlatform(section), "prolific": Prolific(section, clock)}
+        self._platforms = {"panel": PanelPlatform(section), "prolific": Prolific(section, clock)}
         self._kind = section.kind
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -36,24 +36,34 @@ class PreviewLinks:
     def link(self, base: str, survey: int = 0) -> str:
         """Return a link to previews of a survey; each browser that opens it gets its own preview."""
         until = int(self._clock()) + DAYS * 86_400
-        return f"{base.rstrip('/')}/survey?{PREVIEW}={quote(self._signed(survey, until))}"
+        return signed_link(base, PREVIEW, self._key, survey, until)
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
         """Somebody new, if the link is one of ours."""
-        token = query.get(PREVIEW, "")
-        try:
-            survey, until = (int(part) for part in token.split("~")[:2])
-        except ValueError:
-            raise NotAllowedError("this preview link is damaged; please open it exactly as you received it") from None
-        if not hmac.compare_digest(token.encode(), self._signed(survey, until).encode()):
-            raise NotAllowedError("this preview link is not valid; please open it exactly as you received it")
+        survey, until = map(int, signed_parts(query, PREVIEW, self._key))
         if until < self._clock():
             raise NotAllowedError("this preview link has expired; please ask for another")
         return Arrival(PREVIEW, secrets.token_hex(16), survey=survey, signed=True)
 
-    def _signed(self, survey: int, until: int) -> str:
-        signature = hmac.new(self._key, f"preview\0{survey}\0{until}".encode(), hashlib.sha256).hexdigest()[:32]
-        return f"{survey}~{until}~{signature}"
+
+def signed_link(base: str, parameter: str, key: bytes, *parts: object) -> str:
+    """Return a link whose parameter holds these parts; nobody can forge or change them."""
+    return f"{base.rstrip('/')}/survey?{parameter}={quote(_signed(parameter, key, parts))}"
+
+
+def signed_parts(query: Mapping[str, str], parameter: str, key: bytes) -> list[str]:
+    """Return the parts in a link's parameter; raise `NotAllowedError` unless the link is one of ours."""
+    token = query.get(parameter, "")
+    parts = token.split("~")[:-1]
+    if not hmac.compare_digest(token.encode(), _signed(parameter, key, parts).encode()):
+        raise NotAllowedError("this link is not valid; please open it exactly as you received it")
+    return parts
+
+
+def _signed(purpose: str, key: bytes, parts: Sequence[object]) -> str:
+    texts = [str(part) for part in parts]
+    signature = hmac.new(key, "\0".join([purpose, *texts]).encode(), hashlib.sha256).hexdigest()[:32]
+    return "~".join([*texts, signature])
 
 
 def make_room(db: sa.Connection, now: float) -> None:

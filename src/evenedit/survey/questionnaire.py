@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol.questionnaire import ProfileQuestion, standard_questions
-from evenedit.storage.survey_schema import consent_texts, participants, profile_consents, profiles
+from evenedit.storage.survey_schema import participants, profile_consents, profiles
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.survey.consent import ConsentText
+from evenedit.survey.consent import ConsentText, keep_text
 from evenedit.survey.visits import NotAllowedError, VisitEnding
 
 WITHHELD = "prefer-not-to-say"
@@ -129,8 +129,7 @@ def keep_decision(
     sensitive: bool,
 ) -> None:
     """Store whether somebody agreed to being known better, and the words in which they were asked."""
-    row = {"version": text.version, "language": text.language, "text": text.text, "first": now}
-    db.execute(insert(consent_texts).values(row).on_conflict_do_nothing(index_elements=["version"]))
+    keep_text(db, insert, text, now)
     values = {"agreed": agreed, "sensitive": agreed and sensitive, "version": text.version, "at": now}
     statement = insert(profile_consents).values(participant=participant, origin=origin, **values)
     db.execute(statement.on_conflict_do_update(index_elements=["participant", "origin"], set_=values))

@@ -183,10 +183,6 @@ class SurveyService:
 
         return self.database.write(work)
 
-    def introduce(self, query: Mapping[str, str]) -> Arrival:
-        """Return the participant that a link identifies: a signed invitation, or ids of the platform."""
-        return self.arrivals.arrive(query)
-
     def resume_code(self, token: str) -> str:
         """Return a code that resumes the visit on another device, without the platform's link."""
         row = self.database.row(sa.select(participants.c.resume).where(participants.c.token == token))
@@ -196,22 +192,19 @@ class SurveyService:
         """Return the visit of a resume code; spaces, dashes and case are ignored."""
         plain = "".join(c for c in code.upper() if c.isalnum())
         tidy = "-".join(plain[i : i + 4] for i in range(0, len(plain), 4))
-        row = self.database.row(sa.select(participants).where(participants.c.resume == tidy))
-        return None if row is None else _visit(row)
+        return self._visit_where(participants.c.resume == tidy)
 
     def visit(self, token: str) -> Visit | None:
         """Return the visit of a cookie; None for an unknown cookie, or after withdrawal."""
-        row = self.database.row(sa.select(participants).where(participants.c.token == token))
-        return None if row is None else _visit(row)
+        return self._visit_where(participants.c.token == token)
 
     def read_guide(self, token: str) -> Visit:
         """Move a visit from the guide to the comprehension check."""
 
-        def work(db: sa.Connection) -> Visit:
-            row = self._participant_row(db, token)
-            return _visit(self._move(db, row.id, stage=VisitStage.CHECK) if row.stage == VisitStage.GUIDE else row)
+        def work(db: sa.Connection, row: Any) -> Any:
+            return self._move(db, row.id, stage=VisitStage.CHECK) if row.stage == VisitStage.GUIDE else row
 
-        return self.database.write(work)
+        return self._step(token, work)
 
     def check_questions(self, survey: int) -> list[Question]:
         """Return the comprehension check of a survey, without its right answers."""
@@ -220,19 +213,17 @@ class SurveyService:
     def check(self, token: str, answers: Mapping[str, int]) -> Visit:
         """Mark the comprehension check; one more try is allowed, then the visit ends screened out."""
 
-        def work(db: sa.Connection) -> Visit:
-            row = self._participant_row(db, token)
+        def work(db: sa.Connection, row: Any) -> Any:
             if row.stage != VisitStage.CHECK:
-                return _visit(row)
+                return row
+            after: dict[str, Any] = {}
             if all(answers.get(check.question.id) == check.right for check in checks(row.survey, self.file.rubric)):
-                return _visit(self._move(db, row.id, stage=VisitStage.CONSENT, tries=row.tries + 1))
-            if row.tries + 1 < TRIES:
-                return _visit(self._move(db, row.id, tries=row.tries + 1))
-            return _visit(
-                self._move(db, row.id, tries=row.tries + 1, stage=VisitStage.DONE, ending=VisitEnding.SCREENED_OUT)
-            )
+                after = {"stage": VisitStage.CONSENT}
+            elif row.tries + 1 == TRIES:
+                after = {"stage": VisitStage.DONE, "ending": VisitEnding.SCREENED_OUT}
+            return self._move(db, row.id, tries=row.tries + 1, **after)
 
-        return self.database.write(work)
+        return self._step(token, work)
 
     def tries_left(self, token: str) -> int:
         """Return how often the comprehension check may still be taken."""
@@ -254,21 +245,20 @@ class SurveyService:
         `profile` and `sensitive`: they also agree to what the platform knows of them being used, ethnicity included.
         """
 
-        def work(db: sa.Connection) -> Visit:
-            row = self._participant_row(db, token)
+        def work(db: sa.Connection, row: Any) -> Any:
             if row.stage != VisitStage.CONSENT:
-                return _visit(row)
+                return row
             if not agreed:
-                return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT))
+                return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT)
             row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
             if text is not None:
                 keep_consent(db, self.database.insert, row.id, text, self.clock())
             if text is not None and platform_questions(self.section):
                 decided = {"agreed": profile, "sensitive": sensitive}
                 keep_decision(db, self.database.insert, row.id, PLATFORM, text, self.clock(), **decided)
-            return _visit(row if self.section.dashboard else self._assign(db, row, None))
+            return row if self.section.dashboard else self._assign(db, row, None)
 
-        return self.database.write(work)
+        return self._step(token, work)
 
     def tasks(self, survey: int = 0, *, preview: bool = False) -> list[TaskCard]:
         """Return the dashboard of the published design; by default of the first survey.
@@ -291,15 +281,14 @@ class SurveyService:
         Claiming again changes nothing. A chosen task that was just filled is refused while another has a free slot.
         """
 
-        def work(db: sa.Connection) -> Visit:
-            row = self._participant_row(db, token)
+        def work(db: sa.Connection, row: Any) -> Any:
             if row.stage in (VisitStage.TASK, VisitStage.DONE):
-                return _visit(row)
+                return row
             if row.stage != VisitStage.CHOOSE:
                 raise NotAllowedError("please read the guide and decide about taking part first")
-            return _visit(self._assign(db, row, task))
+            return self._assign(db, row, task)
 
-        return self.database.write(work)
+        return self._step(token, work)
 
     # -- the task ------------------------------------------------------------------------------------------
 
@@ -377,10 +366,9 @@ class SurveyService:
             return done
         task = self.participant_tasks.of(token)
 
-        def work(db: sa.Connection) -> Visit:
-            row = self._participant_row(db, token)
+        def work(db: sa.Connection, row: Any) -> Any:
             if row.stage != VisitStage.TASK:
-                return _visit(row)
+                return row
             query = sa.select(answers).where(answers.c.participant == row.id)
             saved = {(a.item, a.slot, a.question): a.value for a in db.execute(query)}
             missing = [
@@ -398,16 +386,15 @@ class SurveyService:
                 for page in task.pages
                 if page.public.instructed is not None
             )
-            ending = (
-                VisitEnding.FAILED_CHECKS if failed >= self.section.exclude.instructed_failed else VisitEnding.COMPLETED
-            )
-            if ending is VisitEnding.FAILED_CHECKS:
+            ending = VisitEnding.COMPLETED
+            if failed >= self.section.exclude.instructed_failed:
+                ending = VisitEnding.FAILED_CHECKS
                 self.slots.leave(db, row.id)
             elif row.platform != PREVIEW:
                 self.slots.keep(db, row.id, row.survey, row.task)
-            return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=ending, submitted=self.clock()))
+            return self._move(db, row.id, stage=VisitStage.DONE, ending=ending, submitted=self.clock())
 
-        return self.database.write(work)
+        return self._step(token, work)
 
     def completion(self, token: str) -> Completion | None:
         """Code or redirect of a visit that has ended; a preview has neither."""
@@ -428,11 +415,21 @@ class SurveyService:
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _participant_row(self, db: sa.Connection, token: str) -> Any:
-        row = db.execute(sa.select(participants).where(participants.c.token == token).with_for_update()).one_or_none()
-        if row is None:
-            raise NotAllowedError("your session has expired; please open the link again")
-        return row
+    def _step(self, token: str, work: Callable[[sa.Connection, Any], Any]) -> Visit:
+        """Do a piece of work on a participant's row, and return the visit as it left it."""
+        query = sa.select(participants).where(participants.c.token == token).with_for_update()
+
+        def step(db: sa.Connection) -> Visit:
+            row = db.execute(query).one_or_none()
+            if row is None:
+                raise NotAllowedError("your session has expired; please open the link again")
+            return _visit(work(db, row))
+
+        return self.database.write(step)
+
+    def _visit_where(self, known: sa.ColumnElement[bool]) -> Visit | None:
+        row = self.database.row(sa.select(participants).where(known))
+        return None if row is None else _visit(row)
 
     def _move(self, db: sa.Connection, ident: int, **values: Any) -> Any:
         change = sa.update(participants).where(participants.c.id == ident).values(**values)

@@ -23,7 +23,7 @@ from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
 from evenedit.storage.store import Store
 from evenedit.survey.browser import Browser
-from evenedit.survey.participant_tasks import jpeg
+from evenedit.survey.participant_tasks import jpeg, request_text
 from evenedit.survey.questions import ROLE, checks, compares_outputs, heeded
 
 PACE = 3.5
@@ -55,8 +55,7 @@ class KnownPictures:
     def _page(self, request: Request, sources: Mapping[str, Source]) -> tuple[str, ...]:
         """Return the instruction and the sources of a page."""
         prompt = self._file.prompt(request.prompt_id)
-        text = prompt.swapped_text if request.condition.kind is ConditionKind.SWAPPED else prompt.text
-        return str(text), *(sources[ident].image for ident in request.source_ids)
+        return request_text(prompt, request.condition), *(sources[ident].image for ident in request.source_ids)
 
     def find(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
         """Return the case that a page shows, and its ground truth."""

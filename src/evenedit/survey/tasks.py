@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evenedit.config.study_file import SurveySection
+from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Edit, Experiment, Outcome, Question, Request, is_simulated
 from evenedit.protocol.questions import NONE_OF_THESE
@@ -76,21 +76,16 @@ def gold_per_task(section: SurveySection) -> int:
 
 
 def compose(
-    survey: int,
-    section: SurveySection,
-    cases: Sequence[str],
-    material: Material,
-    folder: Path,
-    seed: int,
-    rubric: Rubric,
+    survey: int, section: SurveySection, cases: Sequence[str], material: Material, file: StudyFile
 ) -> list[TaskItem]:
     """Return the items of all tasks; cases are dealt prompt by prompt, so that raters see several prompts."""
+    rubric = file.rubric
     if not survey_questions(survey, rubric):
         raise EvenEditError(
             f"survey {survey} has nothing to ask: no question about {ABOUT[survey]} is answered by people. Remove "
             f'{survey} from survey.surveys, or add "people" to answered_by of a question'
         )
-    rng = np.random.default_rng(seed + survey)
+    rng = np.random.default_rng(file.sections.study.seed + survey)
     pages: list[tuple[str, ...]]
     if survey == 3:
         pages = [(case,) for case in cases if material.edited(case)]
@@ -99,7 +94,7 @@ def compose(
     if not pages:
         needed = {1: "edited cases", 2: "cases with a mitigated output", 3: "edited stereotype cases"}[survey]
         raise EvenEditError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
-    gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng, rubric)
+    gold = _gold(survey, section, {page[0] for page in pages}, material, file, rng)
     instructed = instructed_answers(survey, rubric)
     each = min(gold_per_task(section), len(gold))
     dealt = _dealt(pages, material, math.ceil(len(pages) / (section.items_per_task - each)), rng)
@@ -145,9 +140,8 @@ def _gold(
     section: SurveySection,
     sampled: set[str],
     material: Material,
-    folder: Path,
+    file: StudyFile,
     rng: np.random.Generator,
-    rubric: Rubric,
 ) -> list[tuple[tuple[str, ...], dict[str, dict[str, list[int | str]]]]]:
     """Pages with known answers, none of them a sampled case; in an order drawn by seed.
 
@@ -156,7 +150,10 @@ def _gold(
     """
     if section.gold is None or survey == 2:
         return []
-    known = _truth(material, rubric) if section.gold == TRUTH else _answer_key(folder / section.gold, material, rubric)
+    if section.gold == TRUTH:
+        known = _truth(material, file.rubric)
+    else:
+        known = _answer_key(file.folder / section.gold, material, file.rubric)
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
     conditions = (ConditionKind.BASELINE, ConditionKind.SWAPPED) if survey == 3 else (ConditionKind.BASELINE,)
     first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition.kind in conditions]

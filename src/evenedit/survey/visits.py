@@ -101,11 +101,6 @@ class ParticipantItem:
     translations: Mapping[str, str] = field(default_factory=dict)
     """The request in other languages, by language."""
 
-    @property
-    def note(self) -> str:
-        """The role in a sentence; empty but for survey 3."""
-        return f"Target role: {self.role}. It is stereotypically coded {self.coded.lower()}." if self.role else ""
-
 
 @dataclass(frozen=True, slots=True)
 class TaskCard:

@@ -14,19 +14,18 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.web.auth import Accounts, authentication, staff
+from evenedit.web.auth import Accounts, Staff, authentication, staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.roles import Role
 
 PATH = "/admin/accounts"
-Owner = Annotated[str, Depends(staff)]
 AccountName = Annotated[str, Form(max_length=80)]
 
 
 def router() -> APIRouter:
     """Return the routes of the page; `staff` opens them to owners only."""
-    routes = APIRouter(prefix=PATH, tags=["staff"], default_response_class=HTMLResponse)
+    routes = APIRouter(prefix=PATH, tags=["staff"], dependencies=[Depends(staff)], default_response_class=HTMLResponse)
     routes.get("")(accounts)
     routes.post("")(add)
     routes.post("/role")(change_role)
@@ -35,14 +34,14 @@ def router() -> APIRouter:
     return routes
 
 
-def accounts(request: Request, owner: Owner) -> Response:
+def accounts(request: Request) -> Response:
     """Show every account."""
-    return _page(request, owner)
+    return _page(request)
 
 
 def add(
     request: Request,
-    owner: Owner,
+    owner: Staff,
     name: AccountName,
     role: Annotated[Role, Form()],
     password: Annotated[str, Form(max_length=200)],
@@ -51,34 +50,34 @@ def add(
     try:
         known = _accounts(request).add(name, role, password)
     except EvenEditError as error:
-        return _page(request, owner, 422, problem=str(error), name=name, chosen=role)
+        return _page(request, 422, problem=str(error), name=name, chosen=role)
     request.app.state.log.note(owner, f"added the account {known} ({role})")
     return RedirectResponse(PATH, 303)
 
 
-def change_role(request: Request, owner: Owner, name: AccountName, role: Annotated[Role, Form()]) -> Response:
+def change_role(request: Request, owner: Staff, name: AccountName, role: Annotated[Role, Form()]) -> Response:
     """Change what an account may do."""
     try:
         _accounts(request).set_role(name, role)
     except EvenEditError as error:
-        return _page(request, owner, 409, problem=str(error))
+        return _page(request, 409, problem=str(error))
     request.app.state.log.note(owner, f"made {name} {role}")
     return RedirectResponse(PATH, 303)
 
 
-def ask_removal(request: Request, owner: Owner, name: str = "") -> Response:
+def ask_removal(request: Request, name: str = "") -> Response:
     """Ask before an account is removed."""
     if name not in _accounts(request).all():
         raise HttpProblem(404, "There is no account with this name.")
-    return page(request, "admin/remove_account.html", staff=owner, name=name)
+    return page(request, "admin/remove_account.html", name=name)
 
 
-def remove(request: Request, owner: Owner, name: AccountName, sure: Annotated[Literal["yes"], Form()]) -> Response:
+def remove(request: Request, owner: Staff, name: AccountName, sure: Annotated[Literal["yes"], Form()]) -> Response:
     """Remove an account."""
     try:
         known = _accounts(request).remove(name)
     except EvenEditError as error:
-        return _page(request, owner, 409, problem=str(error))
+        return _page(request, 409, problem=str(error))
     request.app.state.log.note(owner, f"removed the account {known}")
     return RedirectResponse(PATH, 303)
 
@@ -87,6 +86,6 @@ def _accounts(request: Request) -> Accounts:
     return authentication(request).accounts
 
 
-def _page(request: Request, owner: str, status: int = 200, **more: str) -> Response:
+def _page(request: Request, status: int = 200, **more: str) -> Response:
     known = list(_accounts(request).all().values())
-    return page(request, "admin/accounts.html", status, staff=owner, accounts=known, roles=list(Role), **more)
+    return page(request, "admin/accounts.html", status, accounts=known, roles=list(Role), **more)

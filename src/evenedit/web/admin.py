@@ -21,13 +21,11 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
@@ -36,13 +34,12 @@ from evenedit.survey.admin import ParticipantStatus, SurveyAdmin
 from evenedit.survey.consent import missing, versions
 from evenedit.survey.sample import stale
 from evenedit.survey.visits import VisitEnding
-from evenedit.web.auth import COOKIE, authentication, staff
-from evenedit.web.errors import LONGEST_PATH, HttpProblem
+from evenedit.web.auth import COOKIE, Staff, authentication
+from evenedit.web.errors import LONGEST_PATH, HttpProblem, errors_as
 from evenedit.web.pages import page
 from evenedit.web.roles import IDLE, home_of, may_open
 from evenedit.web.throttle import address_of
 
-Staff = Annotated[str, Depends(staff)]
 Pseudonym = Annotated[str, Form(max_length=100)]
 
 
@@ -67,13 +64,13 @@ def router() -> APIRouter:
             login_form = page(
                 request,
                 "login.html",
-                problem.status,
+                problem.status_code,
                 next=_inside(next),
                 name=name,
                 problem=str(problem),
                 has_accounts=authentication(request).has_accounts,
             )
-            login_form.headers.update(problem.headers)
+            login_form.headers.update(problem.headers or {})
             return login_form
         wanted = _inside(next)
         open_to_them = may_open(role, urlsplit(wanted).path)
@@ -92,7 +89,7 @@ def router() -> APIRouter:
     @routes.get("/home")
     def home(request: Request, name: Staff) -> Response:
         target = home_of(request.state.role, request.app.state.navigation)
-        return page(request, "admin/home.html", staff=name) if target == IDLE else RedirectResponse(target, 303)
+        return page(request, "admin/home.html") if target == IDLE else RedirectResponse(target, 303)
 
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:
@@ -101,7 +98,6 @@ def router() -> APIRouter:
         return page(
             request,
             "admin/overview.html",
-            staff=name,
             title=file.sections.study.title,
             planned=file.sections.survey is not None,
             tasks=admin.progress() if admin else None,
@@ -125,7 +121,6 @@ def _people(routes: APIRouter) -> None:
         return page(
             request,
             "admin/people.html",
-            staff=name,
             people=admin.people(),
             previews=admin.previews(),
             places=previews.PLACES,
@@ -135,26 +130,26 @@ def _people(routes: APIRouter) -> None:
 
     @routes.get("/release")
     def ask_release(request: Request, name: Staff, pseudonym: str = "") -> Response:
-        return page(request, "admin/release.html", staff=name, person=_person(request, pseudonym))
+        return page(request, "admin/release.html", person=_person(request, pseudonym))
 
     @routes.post("/release")
     def release(
         request: Request, name: Staff, pseudonym: Pseudonym, sure: Annotated[Literal["yes"], Form()]
     ) -> Response:
-        with _not_found():
+        with errors_as(404):
             had = _needed(request).release(pseudonym, name)
         return _back(f"{pseudonym}: " + ("the slot is free again" if had else "there was no slot to free"))
 
     @routes.get("/withdraw")
     def ask_withdrawal(request: Request, name: Staff, pseudonym: str = "") -> Response:
         person = _person(request, pseudonym)
-        return page(request, "admin/withdraw.html", staff=name, pseudonym=person.pseudonym)
+        return page(request, "admin/withdraw.html", pseudonym=person.pseudonym)
 
     @routes.post("/withdraw")
     def withdraw(
         request: Request, name: Staff, pseudonym: Pseudonym, sure: Annotated[Literal["yes"], Form()]
     ) -> Response:
-        with _not_found():
+        with errors_as(404):
             _needed(request).withdraw(pseudonym, name)
         return _back("The participant was erased, and the slot is free again")
 
@@ -181,7 +176,7 @@ def _decisions(routes: APIRouter) -> None:
 
     @routes.get("/rejections")
     def rejections(request: Request, name: Staff) -> Response:
-        return _queue(request, name)
+        return _queue(request)
 
     @routes.post("/rejections")
     def decide(
@@ -194,7 +189,7 @@ def _decisions(routes: APIRouter) -> None:
         try:
             _rejections(request).decide(pseudonym, decision, name, message.strip())
         except EvenEditError as error:
-            return _queue(request, name, 409, problem=str(error), message=message, about=pseudonym)
+            return _queue(request, 409, problem=str(error), message=message, about=pseudonym)
         return RedirectResponse("/admin/rejections", 303)
 
 
@@ -207,7 +202,6 @@ def _ethics(routes: APIRouter) -> None:
         return page(
             request,
             "admin/consent.html",
-            staff=name,
             lacking=missing(request.app.state.survey.section),
             versions=versions(database),
             removals=removals.requests(database),
@@ -222,16 +216,16 @@ def _ethics(routes: APIRouter) -> None:
         note: Annotated[str, Form(min_length=1, max_length=removals.LONGEST)],
     ) -> Response:
         admin = _needed(request)
-        with _not_found():
+        with errors_as(404):
             removals.settle(admin.database, ident, name, note, request.app.state.survey.clock())
         admin.note(name, "settled a request for removal", {"request": ident})
         return RedirectResponse("/admin/consent", 303)
 
 
-def _queue(request: Request, name: str, status: int = 200, **more: str) -> Response:
+def _queue(request: Request, status: int = 200, **more: str) -> Response:
     waiting = _rejections(request).waiting()
     shortest = prolific.SHORTEST
-    return page(request, "admin/rejections.html", status, staff=name, waiting=waiting, shortest=shortest, **more)
+    return page(request, "admin/rejections.html", status, waiting=waiting, shortest=shortest, **more)
 
 
 def _rejections(request: Request) -> prolific.Rejections:
@@ -279,14 +273,6 @@ def _preview_links(request: Request) -> dict[int, str]:
     """Links to previews by survey, for staff to use and to pass on."""
     service, base = request.app.state.survey, request.app.state.setup.address
     return {survey: service.arrivals.previews.link(base, survey) for survey in service.section.surveys}
-
-
-@contextmanager
-def _not_found() -> Iterator[None]:
-    try:
-        yield
-    except EvenEditError as error:
-        raise HttpProblem(404, str(error)) from None
 
 
 def _back(message: str) -> Response:

@@ -6,10 +6,11 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 from secrets import token_urlsafe
+from typing import Annotated
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 
 from evenedit.cases.review_queue import rater_id
 from evenedit.core.errors import EvenEditError
@@ -42,6 +43,10 @@ def staff(request: Request) -> str:
     if not may_open(role, request.url.path):
         raise HttpProblem(403, f"This page is not open to the role {role}. An owner of the study can change your role.")
     return name
+
+
+Staff = Annotated[str, Depends(staff)]
+"""The name of the signed-in member of staff."""
 
 
 def authentication(request: Request) -> StaffAuthentication:

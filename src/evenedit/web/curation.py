@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, HTTPException, Request
+from fastapi import APIRouter, Body, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 
-from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import log_file
 from evenedit.curation.grid import Grid
 from evenedit.curation.log import CRITERIA, Action, ActionKind, CellState, CellStatus, undone
 from evenedit.curation.screen import CHECKS, by_screen, pass_rates
-from evenedit.curation.session import CurationOutcome, CurationSession
-from evenedit.web.auth import staff
+from evenedit.curation.session import CurationSession
+from evenedit.web.auth import Staff, staff
+from evenedit.web.errors import HttpProblem, errors_as
 from evenedit.web.pages import page
 
 KEYS = dict(zip(CRITERIA, "fclinu", strict=True))
@@ -28,7 +28,6 @@ LONGEST_NOTE = 2000
 LOG_PAGE = 200
 """Lines of the log on one page."""
 
-Reviewer = Annotated[str, Depends(staff)]
 Text = Annotated[str, Body()]
 
 
@@ -53,18 +52,10 @@ def _session(request: Request) -> CurationSession:
     """Return the study's curation session, opened by the first request."""
     state = request.app.state
     if not hasattr(state, "curation"):
-        file = state.study.file
-        section = file.sections.curation
-        try:
-            state.curation = CurationSession(
-                file.folder,
-                file.folder / section.pools,
-                file.folder / section.out,
-                section.faces_per_cell,
-                Grid(file.factors),
-            )
-        except EvenEditError as error:
-            raise HTTPException(503, str(error)) from None
+        file, section = state.study.file, state.study.file.sections.curation
+        pools, out = file.folder / section.pools, file.folder / section.out
+        with errors_as(503):
+            state.curation = CurationSession(file.folder, pools, out, section.faces_per_cell, Grid(file.factors))
     session: CurationSession = state.curation
     return session
 
@@ -75,12 +66,12 @@ Session = Annotated[CurationSession, Depends(_session)]
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) -> HTMLResponse:
+def grid(request: Request, state: CellStatus | None = None) -> HTMLResponse:
     """Show all cells with their state."""
     try:
         session = _session(request)
-    except HTTPException as error:
-        return page(request, "curation/unready.html", error.status_code, staff=reviewer, reason=error.detail)
+    except HttpProblem as error:
+        return page(request, "curation/unready.html", error.status_code, reason=str(error))
     actions = session.log.actions()
     cells = session.state(actions)
     statuses = {cell: at.status(session.faces) for cell, at in cells.items()}
@@ -94,7 +85,6 @@ def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) 
     return page(
         request,
         "curation/grid.html",
-        staff=reviewer,
         here="grid",
         last=_last(actions),
         filter=state,
@@ -109,17 +99,19 @@ def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) 
 
 
 def _tile(session: CurationSession, cell: str, at: CellState) -> dict[str, Any]:
-    candidates = session.pools.of(cell)
-    pool = at.selected[0] if at.selected else candidates[0].pool if candidates else None
-    status = at.status(session.faces)
+    pools = [*at.selected, *(c.pool for c in session.pools.of(cell))]
     return {
         "cell": cell,
         "title": " ".join(session.grid.titles(cell)[1:] or session.grid.titles(cell)),
-        "pool": pool,
+        "pool": pools[0] if pools else None,
         "chosen": at.selected,
-        "status": status.value,
-        "words": STATUSES[status],
+        **_status(session, at),
     }
+
+
+def _status(session: CurationSession, at: CellState) -> dict[str, str]:
+    status = at.status(session.faces)
+    return {"status": status.value, "words": STATUSES[status]}
 
 
 def _title(session: CurationSession, cell: str) -> str:
@@ -130,7 +122,7 @@ def _title(session: CurationSession, cell: str) -> str:
 def cell_page(
     request: Request,
     session: Session,
-    reviewer: Reviewer,
+    reviewer: Staff,
     cell: str,
     state: CellStatus | None = None,
     sort: str = "",
@@ -138,7 +130,7 @@ def cell_page(
     """Show the candidates of one cell."""
     order = session.grid.cells
     if cell not in order:
-        raise HTTPException(404, f"'{cell}' is not a cell of the grid")
+        raise HttpProblem(404, f"'{cell}' is not a cell of the grid")
     actions = session.log.actions()
     cells = session.state(actions)
     drawn = session.pools.of(cell)
@@ -147,16 +139,14 @@ def cell_page(
     return page(
         request,
         "curation/cell.html",
-        staff=reviewer,
         here="cell",
         cell=cell,
         title=_title(session, cell),
         number=at + 1,
         total=len(order),
-        candidates=[
-            {"pool": c.pool, "origin": c.origin, "screen": _screen(c.screen), "twins": session.pools.twins(c)}
-            for c in (by_screen(drawn) if sort == "screen" else drawn)
-        ],
+        candidates=by_screen(drawn) if sort == "screen" else drawn,
+        twins=session.pools.twins,
+        checks=CHECKS,
         screened=any(c.screen is not None for c in drawn),
         sort=sort,
         filter=state,
@@ -171,52 +161,29 @@ def cell_page(
     )
 
 
-def _screen(screening: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if screening is None:
-        return None
-    failed = [c for c in CHECKS if c not in screening["passed"]]
-    return {"passed": len(screening["passed"]), "of": len(CHECKS), "failed": failed, "reason": screening.get("reason")}
-
-
 def image(session: Session, cell: str, pool: str) -> FileResponse:
     """Return a candidate's picture."""
     candidate = session.pools.candidates.get((cell, pool))
     if candidate is None or not candidate.path.is_file():
-        raise HTTPException(404, f"there is no picture of {cell} in {pool}")
-    return FileResponse(
-        candidate.path, headers={"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}
-    )
+        raise HttpProblem(404, f"there is no picture of {cell} in {pool}")
+    return FileResponse(candidate.path, headers={"Cache-Control": "private, max-age=600"})
 
 
-def log_page(
-    request: Request, session: Session, reviewer: Reviewer, by: str = "", cell: str = "", before: int = 0
-) -> HTMLResponse:
+def log_page(request: Request, session: Session, by: str = "", cell: str = "", before: int = 0) -> HTMLResponse:
     """Show all actions, newest first."""
     actions = session.log.actions()
-    chosen = [
-        a
-        for a in reversed(actions)
-        if by in ("", a.reviewer) and cell in ("", a.cell) and (not before or a.id < before)
-    ]
-    taken_back = {a.undoes: a.id for a in actions if a.undoes is not None}
+    chosen = [a for a in reversed(actions) if by in ("", a.reviewer) and cell in ("", a.cell)]
+    older = [a for a in chosen if not before or a.id < before]
     return page(
         request,
         "curation/log.html",
-        staff=reviewer,
         here="log",
         total=len(actions),
-        lines=[
-            {
-                "action": a,
-                "met": len(a.criteria),
-                "unmet": [CRITERIA[c] for c in CRITERIA if c not in a.criteria],
-                "assessed": a.kind in (ActionKind.ASSESS, ActionKind.SELECT),
-                "title": _title(session, a.cell) if a.cell else "",
-                "undone_by": taken_back.get(a.id),
-            }
-            for a in chosen[:LOG_PAGE]
-        ],
-        more=chosen[LOG_PAGE - 1].id if len(chosen) > LOG_PAGE else None,
+        lines=older[:LOG_PAGE],
+        undone_by={a.undoes: a.id for a in actions if a.undoes is not None},
+        title=partial(_title, session),
+        criteria=CRITERIA,
+        more=older[LOG_PAGE - 1].id if len(older) > LOG_PAGE else None,
         reviewers=sorted({a.reviewer for a in actions}),
         cells=session.grid.cells,
         by=by,
@@ -231,13 +198,12 @@ def log_json(session: Session) -> JSONResponse:
     return JSONResponse(log_file(actions, session.state(actions), session.grid), headers=headers)
 
 
-def screen_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
+def screen_page(request: Request, session: Session) -> HTMLResponse:
     """Show the pass rates of the pre-screen by group."""
     rates = pass_rates(session.pools.candidates.values(), session.grid)
     return page(
         request,
         "curation/screen.html",
-        staff=reviewer,
         here="screen",
         rates=rates,
         checks=(*CHECKS, "all"),
@@ -245,7 +211,7 @@ def screen_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLR
     )
 
 
-def finalise_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
+def finalise_page(request: Request, session: Session) -> HTMLResponse:
     """Show the chosen set and the problems that are left."""
     actions = session.log.actions()
     cells = session.state(actions)
@@ -253,7 +219,6 @@ def finalise_page(request: Request, session: Session, reviewer: Reviewer) -> HTM
     return page(
         request,
         "curation/finalise.html",
-        staff=reviewer,
         here="finalise",
         problems=[(cell, _title(session, cell), reason) for cell, reason in session.problems(cells)],
         distribution=session.distribution(cells),
@@ -284,7 +249,7 @@ def _finalised(session: CurationSession, cells: dict[str, CellState]) -> dict[st
 # -- calls of the pages --------------------------------------------------------------------------------------
 
 
-def since(session: Session, reviewer: Reviewer, seen: int, cell: str = "") -> dict[str, Any]:
+def since(session: Session, reviewer: Staff, seen: int, cell: str = "") -> dict[str, Any]:
     """Return the actions of other reviewers after a number in the log."""
     actions = session.log.actions()
     news = [a for a in actions if a.id > seen and a.reviewer != reviewer]
@@ -298,7 +263,7 @@ def since(session: Session, reviewer: Reviewer, seen: int, cell: str = "") -> di
 
 def act(
     session: Session,
-    reviewer: Reviewer,
+    reviewer: Staff,
     action: Annotated[ActionKind, Body()],
     cell: Text,
     pool: Text,
@@ -308,49 +273,44 @@ def act(
     note: Annotated[str, Body(max_length=LONGEST_NOTE)] = "",
 ) -> JSONResponse:
     """Assess, select or deselect a candidate; the response is sent when it is on disk."""
-    try:
-        outcome = session.act(reviewer, action, cell, pool, criteria=criteria, note=note, seen=seen, token=token)
-    except EvenEditError as error:
-        return JSONResponse({"message": str(error)}, 422)
-    return _answer(session, outcome, cell, reviewer)
+    with errors_as(422):
+        stored = session.act(reviewer, action, cell, pool, criteria=criteria, note=note, seen=seen, token=token)
+    return _answer(session, stored, cell, reviewer)
 
 
 def undo(
     session: Session,
-    reviewer: Reviewer,
+    reviewer: Staff,
     action: Annotated[int, Body()],
     cell: Text,
     token: Annotated[str, Body(min_length=8, max_length=64)],
 ) -> JSONResponse:
     """Undo one of the reviewer's own actions."""
-    try:
-        outcome = session.undo(reviewer, action, token=token)
-    except EvenEditError as error:
-        return JSONResponse({"message": str(error)}, 422)
-    return _answer(session, outcome, cell, reviewer)
+    with errors_as(422):
+        stored = session.undo(reviewer, action, token=token)
+    return _answer(session, stored, cell, reviewer)
 
 
-def _answer(session: CurationSession, outcome: CurationOutcome, cell: str, reviewer: str) -> JSONResponse:
+def _answer(session: CurationSession, action: Action, cell: str, reviewer: str) -> JSONResponse:
     actions = session.log.actions()
     view = _view(session, actions, session.state(actions), cell, reviewer)
-    if outcome.clash:
-        message = (
-            f"{outcome.clash.reviewer} {_describe(session, outcome.clash)} before you. "
-            f"Your action ({_describe(session, outcome.action)}) "
-            "is in the log but has no effect; the page now shows the current state. Repeat your action to replace it."
-        )
-        return JSONResponse({**view, "message": message}, 409)
-    return JSONResponse({**view, "message": _describe(session, outcome.action)})
+    message = _describe(session, action)
+    if action.in_force:
+        return JSONResponse({**view, "message": message})
+    first = next(a for a in actions if a.id == action.against)
+    message = (
+        f"{first.reviewer} {_describe(session, first)} before you. Your action ({message}) "
+        "is in the log but has no effect; the page now shows the current state. Repeat your action to replace it."
+    )
+    return JSONResponse({**view, "message": message}, 409)
 
 
-def finalise(session: Session, reviewer: Reviewer, sure: Annotated[bool, Body(embed=True)]) -> JSONResponse:
+def finalise(session: Session, reviewer: Staff, sure: Annotated[bool, Body(embed=True)]) -> JSONResponse:
     """Write the set if every check passes. It takes a JSON body, which no form of another site can send."""
     if not sure:
-        return JSONResponse({"message": "nothing was written"}, 422)
-    try:
+        raise HttpProblem(422, "nothing was written")
+    with errors_as(409):
         manifest = session.finalise(reviewer)
-    except EvenEditError as error:
-        return JSONResponse({"message": str(error)}, 409)
     return JSONResponse({"manifest": str(manifest)})
 
 
@@ -362,8 +322,7 @@ def _view(
     next_undo = session.last_of(reviewer, actions)
     return {
         "last": _last(actions),
-        "status": at.status(session.faces).value,
-        "words": STATUSES[at.status(session.faces)],
+        **_status(session, at),
         "selected": at.selected,
         "assessments": {
             pool: {"criteria": sorted(a.criteria), "note": a.note, "reviewer": a.reviewer}

@@ -12,10 +12,9 @@ GET /gallery/sheet.png     the outputs of the grid's query without captions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request
@@ -31,7 +30,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.instruments.evidence_image import skin_lines
 from evenedit.protocol import Factor
 from evenedit.web.auth import staff
-from evenedit.web.errors import HttpProblem
+from evenedit.web.errors import errors_as
 from evenedit.web.pages import page
 
 LONG_LIST = 200
@@ -41,7 +40,6 @@ OPEN = ("editor", "outcome", "priority")
 SIDE, TINY = 256, 96
 """The sides of pictures in a grid and on a contact sheet, in pixels."""
 
-Staff = Annotated[str, Depends(staff)]
 View = Callable[[Gallery, Mapping[str, Sequence[str]]], tuple[PictureGrid, list[Choice]]]
 
 
@@ -50,16 +48,15 @@ def router() -> APIRouter:
     routes = APIRouter(prefix="/gallery", dependencies=[Depends(staff)], include_in_schema=False)
     routes.get("", response_class=HTMLResponse)(grid)
     routes.get("/case/{request_id}", response_class=HTMLResponse)(case_page)
-    routes.get("/change/{request_id}")(change)
-    routes.get("/skin/{request_id}")(skin)
     routes.get("/sheet.png")(sheet)
     for name, view in (("across", grids.across_levels), ("races", grids.across_levels), ("mosaic", grids.mosaic)):
         routes.get(f"/{name}", response_class=HTMLResponse)(_grid_page(name, view))
         routes.get(f"/{name}.png")(_grid_picture(name, view))
+    routes.get("/{kind}/{request_id}")(change_map)
     return routes
 
 
-def grid(request: Request, name: Staff) -> Response:
+def grid(request: Request) -> Response:
     """Show the cases that meet the query."""
     gallery = _gallery(request)
     wanted = _wanted(request, gallery)
@@ -74,7 +71,6 @@ def grid(request: Request, name: Staff) -> Response:
         request,
         "gallery/grid.html",
         gallery,
-        staff=name,
         wanted=wanted,
         result=result,
         total=len(gallery),
@@ -87,11 +83,11 @@ def grid(request: Request, name: Staff) -> Response:
     )
 
 
-def case_page(request: Request, name: Staff, request_id: str) -> Response:
+def case_page(request: Request, request_id: str) -> Response:
     """Show one case, with links to its neighbours in the search."""
     gallery = _gallery(request)
     wanted = _wanted(request, gallery)
-    with _errors_as(404):
+    with errors_as(404):
         case = gallery.book.open(request_id)
     result = gallery.search(wanted)
     before, after, place = gallery.around(result, request_id)
@@ -100,7 +96,6 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
         request,
         "gallery/case.html",
         gallery,
-        staff=name,
         case=case,
         prompt=gallery.fields["prompt"].values[case.prompt.id],
         labels=[labels_in_words(source.attributes, gallery.factors) for source in case.sources],
@@ -115,24 +110,16 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
     )
 
 
-def change(request: Request, request_id: str) -> Response:
-    """Return the change map of a case."""
-    return _drawn(request, request_id, "change")
-
-
-def skin(request: Request, request_id: str) -> Response:
-    """Return the pictures of a case with outlines around the skin that was read."""
-    return _drawn(request, request_id, "skin")
-
-
-def _drawn(request: Request, request_id: str, kind: str) -> Response:
-    gallery = _gallery(request)
-    with _errors_as(404):
+def change_map(request: Request, kind: Literal["change", "skin"], request_id: str) -> Response:
+    """Return where an output differs from its source, or both with outlines around the skin that was read."""
+    gallery, state = _gallery(request), request.app.state
+    with errors_as(404):
         case = gallery.book.open(request_id)
         if case.edit.image is None or len(case.sources) != 1:
             raise EvenEditError("This picture needs one source and one output.")
-        store = request.app.state.study.store
-        content = _maps(request, store).get(case.sources[0].image, case.edit.image, kind)
+        if not hasattr(state, "change_maps"):
+            state.change_maps = ChangeMaps(state.study.store.images, state.study.store.folder)
+        content = state.change_maps.get(case.sources[0].image, case.edit.image, kind)
     return Response(content, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 
 
@@ -140,7 +127,7 @@ def sheet(request: Request) -> Response:
     """Return the outputs that meet the query as one picture."""
     gallery = _gallery(request)
     result = gallery.search(_wanted(request, gallery))
-    with _errors_as(404):
+    with errors_as(404):
         content = grids.picture(grids.sheet(gallery, result), _thumbnails(request), TINY)
     return _download(content, "sheet.png")
 
@@ -148,16 +135,15 @@ def sheet(request: Request) -> Response:
 def _grid_page(name: str, view: View) -> Callable[..., Response]:
     """Return the handler of a picture grid's page."""
 
-    def show(request: Request, who: Staff) -> Response:
+    def show(request: Request) -> Response:
         gallery = _gallery(request)
-        with _errors_as(404):
+        with errors_as(404):
             shown_grid, choices = view(gallery, _query_values(request))
         picture = f"/gallery/{name}.png?{request.url.query}".rstrip("?")
         return _page(
             request,
             "gallery/picture_grid.html",
             gallery,
-            staff=who,
             name=name,
             grid=shown_grid,
             choices=choices,
@@ -171,7 +157,7 @@ def _grid_picture(name: str, view: View) -> Callable[..., Response]:
     """Return the handler of a picture grid's PNG."""
 
     def download(request: Request) -> Response:
-        with _errors_as(404):
+        with errors_as(404):
             shown_grid, _ = view(_gallery(request), _query_values(request))
             return _download(grids.picture(shown_grid, _thumbnails(request), SIDE), f"{name}.png")
 
@@ -228,20 +214,17 @@ def _chips(gallery: Gallery, wanted: SearchQuery) -> list[tuple[str, str]]:
 
 def _gallery(request: Request) -> Gallery:
     live: LiveGallery = request.app.state.gallery
-    with _errors_as(409):
+    with errors_as(409):
         return live.now()
 
 
 def _wanted(request: Request, gallery: Gallery) -> SearchQuery:
-    with _errors_as(400):
+    with errors_as(400):
         return gallery.wanted(request.query_params.multi_items())
 
 
 def _query_values(request: Request) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
-    for name, value in request.query_params.multi_items():
-        values.setdefault(name, []).append(value)
-    return values
+    return {name: request.query_params.getlist(name) for name in request.query_params}
 
 
 def _thumbnails(request: Request) -> Thumbnails:
@@ -249,24 +232,6 @@ def _thumbnails(request: Request) -> Thumbnails:
     return Thumbnails(store.images, store.folder)
 
 
-def _maps(request: Request, store: Any) -> ChangeMaps:
-    """Return the change maps of the app's study, created by the first call."""
-    state = request.app.state
-    if not hasattr(state, "change_maps"):
-        state.change_maps = ChangeMaps(store.images, store.folder)
-    maps: ChangeMaps = state.change_maps
-    return maps
-
-
 def _download(content: bytes, name: str) -> Response:
     headers = {"Content-Disposition": f'inline; filename="{name}"', "Cache-Control": "no-store"}
     return Response(content, media_type="image/png", headers=headers)
-
-
-@contextmanager
-def _errors_as(status: int) -> Iterator[None]:
-    """Turn an error of the study into a page with this HTTP status."""
-    try:
-        yield
-    except EvenEditError as error:
-        raise HttpProblem(status, str(error)) from None

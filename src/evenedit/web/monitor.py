@@ -6,9 +6,10 @@ GET /admin/monitor/state  its changing part, asked for again every few seconds
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from statistics import median
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from evenedit.survey import answers as people
@@ -16,13 +17,12 @@ from evenedit.survey import monitoring
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.profiles import rater_profiles
 from evenedit.survey.sessions import SurveyService
-from evenedit.web.auth import staff
+from evenedit.web.auth import Staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 
 PATH = "/admin/monitor"
 TITLE = "Live"
-Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
@@ -35,7 +35,7 @@ def router() -> APIRouter:
 
 def monitor_page(request: Request, name: Staff) -> Response:
     """Show the progress of the survey."""
-    return page(request, "admin/monitor.html", staff=name, **_now(request))
+    return page(request, "admin/monitor.html", **_now(request))
 
 
 def state(request: Request, name: Staff) -> Response:
@@ -62,7 +62,7 @@ def _now(request: Request) -> dict[str, Any]:
         "completions": done,
         "times": times,
         "bins": monitoring.histogram(active),
-        "median": monitoring.middle(active),
+        "median": median(active) if active else None,
         "planned": section.pay.minutes_per_task if section.pay.says("minutes_per_task") else None,
         "pay": section.pay,
         "underpaid": sum(t.underpaid for t in times),

@@ -36,4 +36,5 @@ def _always(request: Request) -> dict[str, Any]:
     role = getattr(request.state, "role", None)
     visible = {path: title for path, title in request.app.state.navigation.items() if role and may_open(role, path)}
     simulated = request.app.state.simulated
-    return {"navigation": visible, "home": home_of(role, visible), "role": role, "simulated": simulated}
+    who = {"staff": getattr(request.state, "staff", ""), "role": role}
+    return {"navigation": visible, "home": home_of(role, visible), "simulated": simulated, **who}

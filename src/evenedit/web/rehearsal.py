@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection
-from socket import socket
 
 import sqlalchemy as sa
 import uvicorn
@@ -104,27 +103,8 @@ class Server:
         return f"http://127.0.0.1:{received}"
 
 
-class _Announced(uvicorn.Server):
-    """A server that says on a pipe which port it listens on, and stops when the other end is closed."""
-
-    def __init__(self, config: uvicorn.Config, pipe: Connection) -> None:
-        super().__init__(config)
-        self._pipe = pipe
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Listen, then say so."""
-        await super().startup(sockets)
-        self._pipe.send(self.servers[0].sockets[0].getsockname()[1])
-        threading.Thread(target=self._stop_with_parent, daemon=True).start()
-
-    def _stop_with_parent(self) -> None:
-        with suppress(EOFError, OSError):
-            self._pipe.recv()
-        self.should_exit = True
-
-
 def _serve(pipe: Connection) -> None:
-    """Serve the study that is sent until the pipe is closed."""
+    """Serve the study that is sent until the pipe is closed; say on it which port is listened on."""
     try:
         app = create_app(StudyContext.of(pipe.recv()))
     except EOFError:
@@ -133,7 +113,17 @@ def _serve(pipe: Connection) -> None:
         pipe.send(error)
         return
     config = uvicorn.Config(app, port=0, log_level=logging.WARNING, access_log=False, timeout_keep_alive=65)
-    _Announced(config, pipe).run()
+    server, socket = uvicorn.Server(config), config.bind_socket()
+    socket.listen()  # who connects before the server answers is kept waiting
+    pipe.send(socket.getsockname()[1])
+
+    def stop_with_parent() -> None:
+        with suppress(EOFError, OSError):
+            pipe.recv()
+        server.should_exit = True
+
+    threading.Thread(target=stop_with_parent, daemon=True).start()
+    server.run(sockets=[socket])
 
 
 def _work(busy: Busy) -> int:

@@ -10,7 +10,7 @@ GET /report/state              which ratings the report is made from, and whethe
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -20,7 +20,6 @@ from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page, rendered
 
-Staff = Annotated[str, Depends(staff)]
 HEADER = "<!-- app header -->"
 """Where a page of the report leaves room for the app's navigation."""
 FILES = re.compile(r"(tables/\w+\.(csv|tex)|figures/\w+\.(svg|pdf|png)|[\w-]+\.(md|tex|bib)|[\w-]+\.json)")
@@ -38,19 +37,19 @@ def router() -> APIRouter:
     return routes
 
 
-def front(request: Request, name: Staff) -> Response:
+def front(request: Request) -> Response:
     """Show the findings, or that the first report is being made."""
-    return _show(request, name, "report.html")
+    return _show(request, "report.html")
 
 
-def appendix(request: Request, name: Staff) -> Response:
+def appendix(request: Request) -> Response:
     """Show the appendix."""
-    return _show(request, name, "appendix.html")
+    return _show(request, "appendix.html")
 
 
-def finding(request: Request, name: Staff, number: int) -> Response:
+def finding(request: Request, number: int) -> Response:
     """Show one finding."""
-    return _show(request, name, f"findings/{number}.html")
+    return _show(request, f"findings/{number}.html")
 
 
 def file(request: Request, path: str) -> Response:
@@ -66,15 +65,15 @@ def state(request: Request) -> Response:
     return JSONResponse(_state(request), headers={"Cache-Control": "no-store"})
 
 
-def _show(request: Request, name: str, path: str) -> Response:
+def _show(request: Request, path: str) -> Response:
     live = _live(request)
     now = _state(request)
     text = live.page(path)
     if text is None:
         if path != "report.html" and live.page("report.html") is not None:
             raise HttpProblem(404, "The report has no such page.")
-        return page(request, "report/making.html", staff=name, now=now)
-    header = rendered(request, "report/header.html", staff=name, now=now)
+        return page(request, "report/making.html", now=now)
+    header = rendered(request, "report/header.html", now=now)
     return HTMLResponse(text.replace(HEADER, header, 1), headers={"Cache-Control": "no-store"})
 
 

@@ -12,7 +12,6 @@ GET  /review/agreement  how far two reviewers agree
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -21,19 +20,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from evenedit.cases.casebook import CaseFile
 from evenedit.cases.review_queue import LONGEST_NOTE, ReviewForm, ReviewQueue, StaleCaseError, rater_id
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Question
 from evenedit.ratings.reviews import PREFIX
 from evenedit.survey.languages import built_in_texts, wording
-from evenedit.web.auth import staff
-from evenedit.web.errors import HttpProblem
+from evenedit.survey.participant_tasks import request_text
+from evenedit.web.auth import Staff, staff
+from evenedit.web.errors import HttpProblem, errors_as
 from evenedit.web.pages import page
 
 PAGE_SIZE = 60
 """The most waiting cases that the first page lists."""
 LAST = 8
 """The most reviews of one's own that it lists."""
-
-Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
@@ -64,26 +61,21 @@ def open_queue(request: Request) -> ReviewQueue:
 
 def _rater(staff_name: Staff) -> str:
     """Return the rater id of the signed-in account."""
-    try:
+    with errors_as(403):
         return rater_id(staff_name)
-    except EvenEditError as error:
-        raise HttpProblem(403, f"This account cannot review: {error}") from None
 
 
 OpenQueue = Annotated[ReviewQueue, Depends(open_queue)]
 Rater = Annotated[str, Depends(_rater)]
 
 
-def _page(
-    request: Request, cases: ReviewQueue, template: str, staff_name: str, status: int = 200, **context: Any
-) -> Response:
+def _page(request: Request, cases: ReviewQueue, template: str, status: int = 200, **context: Any) -> Response:
     file = request.app.state.study.file
     return page(
         request,
         f"review/{template}.html",
         status,
-        staff=staff_name,
-        reviewer=_rater(staff_name).removeprefix(PREFIX),
+        reviewer=_rater(request.state.staff).removeprefix(PREFIX),
         reviewers=cases.reviewers,
         settles=file.sections.ensemble.review == "settles",
         titles={q.id: q.title for q in file.questions.values()},
@@ -94,7 +86,7 @@ def _page(
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-def queue(request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater) -> Response:
+def queue(request: Request, cases: OpenQueue, rater: Rater) -> Response:
     """Show the waiting cases and the visitor's last reviews."""
     waiting = cases.waiting(rater)
     reviews = [r for r in cases.reviews.history() if r.rater == rater and r.undone is None]
@@ -102,7 +94,6 @@ def queue(request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater) -
         request,
         cases,
         "queue",
-        staff_name,
         standing=cases.standing(),
         left=len(waiting),
         waiting=waiting[:PAGE_SIZE],
@@ -119,51 +110,45 @@ def following(cases: OpenQueue, rater: Rater, after: str = "", saved: int = 0) -
     return RedirectResponse(f"/review/case/{waiting.request_id}" + (f"?saved={saved}" if saved else ""), 303)
 
 
-def case(
-    request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater, request_id: str, saved: int = 0
-) -> Response:
+def case(request: Request, cases: OpenQueue, rater: Rater, request_id: str, saved: int = 0) -> Response:
     """Show one case with its questions."""
     try:
-        form = cases.form(request_id, rater)
+        form = _form(cases, request_id, rater)
     except StaleCaseError as error:
-        return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
-    except EvenEditError as error:
-        raise HttpProblem(404, str(error)) from None
+        return _page(request, cases, "overtaken", 409, message=str(error), request_id=request_id)
     cases.hold(request_id, rater)
     before = cases.last(rater) if saved else None
     saved_review = before if before is not None and before.id == saved else None
-    return _case_page(request, cases, staff_name, form, saved=saved_review)
+    return _case_page(request, cases, form, saved=saved_review)
 
 
-def _case_page(
-    request: Request, cases: ReviewQueue, staff_name: str, form: ReviewForm, status: int = 200, **more: Any
-) -> Response:
+def _form(cases: ReviewQueue, request_id: str, rater: str) -> ReviewForm:
+    """Return the form of a case; 404 if there is none."""
+    try:
+        return cases.form(request_id, rater)
+    except StaleCaseError:
+        raise
+    except EvenEditError as error:
+        raise HttpProblem(404, str(error)) from None
+
+
+def _case_page(request: Request, cases: ReviewQueue, form: ReviewForm, status: int = 200, **more: Any) -> Response:
     file = cases.open(form.case)
     return _page(
         request,
         cases,
         "case",
-        staff_name,
         status,
         case=file,
         form=form,
-        words={question.id: _words(question) for question in form.questions},
+        words={question.id: wording(question, built_in_texts("en")) for question in form.questions},
         pictures=_pictures(file),
-        instruction=_instruction(file),
+        instruction=request_text(file.prompt, file.request.condition),
         number=list(cases.cases).index(form.case.request_id) + 1,
         total=len(cases.cases),
         longest=LONGEST_NOTE,
         **{"answers": {}, "note": "", "problems": (), "saved": None} | more,
     )
-
-
-def _words(question: Question) -> Mapping[str, Any]:
-    """Return the wording of a question; codes of a choice in lower case."""
-    texts = wording(question, built_in_texts("en"))
-    words = question.words or ("",) * len(question.labels)
-    labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in texts["labels"]]
-    labels = [word or label for word, label in zip(words, labels, strict=True)]
-    return {**texts, "labels": labels}
 
 
 def _pictures(file: CaseFile) -> list[tuple[str, str]]:
@@ -178,14 +163,9 @@ def _pictures(file: CaseFile) -> list[tuple[str, str]]:
     return [*sources, ("Output", file.edit.image or "")]
 
 
-def _instruction(file: CaseFile) -> str:
-    """Return the instruction without the feature prompt."""
-    return (file.prompt.swapped_text if file.request.condition.other_pronoun else None) or file.prompt.text
-
-
-def agreement(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
+def agreement(request: Request, cases: OpenQueue) -> Response:
     """Show how far two reviewers agree."""
-    return _page(request, cases, "agreement", staff_name, rows=cases.agreement(), standing=cases.standing())
+    return _page(request, cases, "agreement", rows=cases.agreement(), standing=cases.standing())
 
 
 # -- actions -------------------------------------------------------------------------------------------------
@@ -199,7 +179,6 @@ async def _form_fields(request: Request) -> dict[str, str]:
 def settle(
     request: Request,
     cases: OpenQueue,
-    staff_name: Staff,
     rater: Rater,
     request_id: str,
     fields: Annotated[dict[str, str], Depends(_form_fields)],
@@ -213,15 +192,12 @@ def settle(
         known = request.app.state.study.file.questions
         unsaved = [(known[q].title, value) for q, value in answers.items() if q in known]
         more = {"message": str(error), "request_id": request_id, "note": note[:LONGEST_NOTE], "unsaved": unsaved}
-        return _page(request, cases, "overtaken", staff_name, 409, **more)
+        return _page(request, cases, "overtaken", 409, **more)
     except EvenEditError as error:
-        try:
-            form = cases.form(request_id, rater)
-        except EvenEditError:
-            raise HttpProblem(404, str(error)) from None
-        return _case_page(request, cases, staff_name, form, 422, answers=answers, note=note, problems=error.problems)
+        form = _form(cases, request_id, rater)
+        return _case_page(request, cases, form, 422, answers=answers, note=note, problems=error.problems)
     request.app.state.log.note(
-        staff_name,
+        request.state.staff,
         "settled a case",
         case=request_id,
         reviewer=rater,
@@ -232,15 +208,15 @@ def settle(
     return RedirectResponse(f"/review/next?after={request_id}&saved={review.id}", 303)
 
 
-def undo(
-    request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater, review: Annotated[int, Form()]
-) -> Response:
+def undo(request: Request, cases: OpenQueue, rater: Rater, review: Annotated[int, Form()]) -> Response:
     """Withdraw a review and open its case again."""
     try:
         undone = cases.undo(review, rater)
     except StaleCaseError as error:
-        return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id="")
+        return _page(request, cases, "overtaken", 409, message=str(error), request_id="")
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None
-    request.app.state.log.note(staff_name, "undid a review", case=undone.request_id, reviewer=rater, review=undone.id)
+    request.app.state.log.note(
+        request.state.staff, "undid a review", case=undone.request_id, reviewer=rater, review=undone.id
+    )
     return RedirectResponse(f"/review/case/{undone.request_id}", 303)

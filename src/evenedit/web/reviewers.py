@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.cases.review_queue import rater_id
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.reviews import PREFIX
-from evenedit.web.auth import authentication, staff
+from evenedit.web.auth import Staff, authentication
 from evenedit.web.pages import page
 from evenedit.web.review import open_queue
 from evenedit.web.roles import Role
 
 PATH = "/admin/reviewers"
 TITLE = "Reviewers"
-Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
@@ -34,7 +33,7 @@ def router() -> APIRouter:
 
 def reviewers(request: Request, name: Staff) -> Response:
     """Show every reviewer's workload."""
-    return _page(request, name)
+    return _page(request)
 
 
 def deal(
@@ -43,11 +42,11 @@ def deal(
     """Deal the waiting cases to the chosen reviewers."""
     chosen = [known for known in _raters(request) if known.removeprefix(PREFIX) in (reviewer or [])]
     if len(chosen) < len(set(reviewer or [])):
-        return _page(request, name, 422, problem="One of the chosen names is not a reviewer of this study.")
+        return _page(request, 422, problem="One of the chosen names is not a reviewer of this study.")
     try:
         dealt = open_queue(request).deal(chosen)
     except EvenEditError as error:
-        return _page(request, name, 422, problem=str(error))
+        return _page(request, 422, problem=str(error))
     request.app.state.log.note(
         name, "assigned the waiting cases to reviewers" if dealt else "let reviewers take the next case", dealt=dealt
     )
@@ -63,13 +62,12 @@ def _raters(request: Request) -> list[str]:
     ]
 
 
-def _page(request: Request, name: str, status: int = 200, problem: str = "") -> Response:
+def _page(request: Request, status: int = 200, problem: str = "") -> Response:
     queue, known = open_queue(request), _raters(request)
     return page(
         request,
         "admin/reviewers.html",
         status,
-        staff=name,
         rows=queue.workloads(known),
         known=set(known),
         standing=queue.standing(),

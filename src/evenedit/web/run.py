@@ -6,16 +6,12 @@ GET /run/state  its changing part, asked for again every few seconds
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
 from evenedit.operations.run_view import RunView
 from evenedit.web.auth import staff
 from evenedit.web.pages import page
-
-Staff = Annotated[str, Depends(staff)]
 
 
 def router() -> APIRouter:
@@ -26,9 +22,9 @@ def router() -> APIRouter:
     return routes
 
 
-def run_page(request: Request, name: Staff) -> Response:
+def run_page(request: Request) -> Response:
     """Show the run."""
-    return page(request, "run/run.html", staff=name, now=_live(request).now())
+    return page(request, "run/run.html", now=_live(request).now())
 
 
 def state(request: Request) -> Response:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 64 * 1024
@@ -52,23 +53,20 @@ class SecurityMiddleware:
                 headers.setdefault("Cache-Control", cache)
             await send(message)
 
+        async def refuse(status: int, kind: str, message: str) -> None:
+            await JSONResponse({"error": {"type": kind, "message": message}}, status)(scope, receive, send_secured)
+
         headers = Headers(scope=scope)
         if self._is_elsewhere(headers) and scope["path"] not in PROBES:
-            await _refuse(send_secured, 400, "host", "This server does not serve the requested host name.")
+            await refuse(400, "host", "This server does not serve the requested host name.")
         elif self.production and scope["scheme"] != "https" and scope["path"] not in PROBES:
-            await _refuse(send_secured, 400, "https", "This server is reached by HTTPS only.")
+            await refuse(400, "https", "This server is reached by HTTPS only.")
         elif scope["method"] not in SAFE and _is_foreign(headers):
-            await _refuse(send_secured, 403, "forbidden", "This request came from another site.")
+            await refuse(403, "forbidden", "This request came from another site.")
         elif not _length(headers) <= BODY_LIMIT:
-            await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are accepted.")
-        elif "content-length" in headers or scope["method"] in SAFE:
-            await self.app(scope, receive, send_secured)
+            await refuse(413, "too_large", f"At most {BODY_LIMIT} bytes are accepted.")
         else:
-            body = await _read(receive)
-            if body is None:
-                await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are accepted.")
-            else:
-                await self.app(scope, _once(body, receive), send_secured)
+            await self.app(scope, _limited(receive), send_secured)
 
     def _is_elsewhere(self, headers: Headers) -> bool:
         """Return whether a request names another host. Outside production a plain address may be named."""
@@ -91,30 +89,19 @@ def _is_address(name: str) -> bool:
     return True
 
 
-async def _read(receive: Receive) -> bytes | None:
-    """Return a body without a stated length; None if it is too large."""
-    body = bytearray()
-    while True:
+def _limited(receive: Receive) -> Receive:
+    """Return a receive function that ends a body without a stated length where it is too large."""
+    size = 0
+
+    async def receive_limited() -> Message:
+        nonlocal size
         message = await receive()
-        body += message.get("body", b"")
-        if len(body) > BODY_LIMIT:
-            return None
-        if not message.get("more_body", False):
-            return bytes(body)
+        size += len(message.get("body", b""))
+        if size > BODY_LIMIT:
+            raise HTTPException(413)
+        return message
 
-
-def _once(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function for a body that has been read."""
-    sent = False
-
-    async def receive_body() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_body
+    return receive_limited
 
 
 def _length(headers: Headers) -> float:
@@ -132,10 +119,3 @@ def is_own(headers: Headers) -> bool:
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")
     return headers.get("origin", "").partition("://")[2] == headers.get("host")
-
-
-async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
-    body = json.dumps({"error": {"type": kind, "message": message}}).encode()
-    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": body})

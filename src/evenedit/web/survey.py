@@ -216,7 +216,7 @@ def _pages(routes: APIRouter) -> None:
             return _enter_preview(request, query, known)
         if query:
             with refusals_shown(request, 403, "link"):
-                arrival = service(request).introduce(query)
+                arrival = service(request).arrivals.arrive(query)
                 try:
                     visit = service(request).arrive(arrival, token_of(request))
                 except ResumeCodeRequiredError:
@@ -510,7 +510,7 @@ def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str
 def _enter_preview(request: Request, query: dict[str, str], known: Visit | None) -> Response:
     """Begin a preview, or go on with the one this browser has."""
     with refusals_shown(request, 403, "link"):
-        arrival = service(request).introduce(query)
+        arrival = service(request).arrivals.arrive(query)
     if known and known.preview and known.stage is not VisitStage.DONE and arrival.survey in (0, known.survey):
         return on_to(known)
     request.app.state.previews.take(address_of(request))

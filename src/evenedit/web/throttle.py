@@ -46,7 +46,7 @@ class Limit:
                 return now
             wait = int(times[0] + WAIT - now) + 1
         problem = HttpProblem(429, f"Too many {self._counted}. Please try again in {wait // 60 + 1} minutes.")
-        problem.headers["Retry-After"] = str(wait)
+        problem.headers = {"Retry-After": str(wait)}
         raise problem
 
     def give_back(self, key: str, moment: float) -> None:

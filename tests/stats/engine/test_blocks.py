@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import sem
 
+from evenedit.protocol.measures import Measure
 from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.panel import RatioMeasure
 from tests.stats.engine.test_crossed import drawn, indicators, left, mean_square, of, unbalanced
 from tests.support.panels import RACES, panel_of
 
+MEAN = RatioMeasure(Measure("mean.x"), "met", "n", "asked", unit=100)
 WEIGHTS = [1.0, -0.25, -0.75]
 
 
@@ -108,3 +111,27 @@ def test_everybody_of_twins_is_as_sure_as_bases_allow():
     everybody = CrossedPanel(panel_of(y, races=races, drawn_with=bases)).all_faces
     assert everybody.faces[0, 0] == 6 and everybody.face_freedom[0, 0] == 5
     assert everybody.over_faces[0, 0] == pytest.approx(sem(y.reshape(6, 15).mean(axis=1)) ** 2)
+
+
+def coverage(known: bool, studies: int = 500) -> tuple[float, float]:
+    """How often 95 % intervals of everybody, and of one race minus another, hold 0, where people have two pictures."""
+    rng = np.random.default_rng(17)
+    people, prompts = 28, 8
+    person = np.tile(rng.normal(0, 2, (people, 1, studies)), (2, 1, 1))
+    rest = rng.normal(0, 0.5, (2 * people, 1, studies)) + rng.normal(0, 1, (2 * people, prompts, studies))
+    y = np.rint(100 * (person + rng.normal(0, 0.5, (1, prompts, studies)) + rest))
+    names = [f"person {i}" for i in range(people)] * 2
+    races = [RACES[i % 2] for i in range(people)] * 2
+    crossed = CrossedPanel(panel_of(y, races=races, measure=MEAN, drawn_with=names if known else None))
+    groups = of(crossed, *RACES[:2])
+    covered = []
+    for parts, weights in (([crossed.all_faces], [1.0]), (groups, [1.0, -1.0])):
+        value = sum(w * g.value for g, w in zip(parts, weights, strict=True))
+        reach = crossed.uncertainty(parts, weights).half_width(0.95)
+        covered.append(float((np.abs(value) <= reach)[:-1, 0].mean()))
+    return covered[0], covered[1]
+
+
+def test_intervals_hold_the_truth_where_people_have_several_pictures():
+    assert min(coverage(known=True)) >= 0.93
+    assert max(coverage(known=False)) < 0.90, "pictures taken as separate draws"

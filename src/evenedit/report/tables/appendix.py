@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
 from evenedit.report.render.index import Index, Label, listed
-from evenedit.report.render.table import DASH, Cell, Column, Table, fill_table, format_number, text
+from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, fill_table, format_number, text
 from evenedit.report.render.words import entries
 from evenedit.results.materials import JudgedCase
 
@@ -239,8 +240,34 @@ def judge_prompts(index: Index) -> Table | None:
     return fill_table(index, "judge_prompts", rows)
 
 
+def portraits_added(index: Index) -> Table | None:
+    """Build the table of when portraits were added; None if all were there from the start."""
+    added = Counter((p.run, p.added) for p in index.results.materials.portraits)
+    rows = [(run, written(when), n) for (run, when), n in sorted(added.items())] if len(added) > 1 else []
+    return fill_table(index, "added", rows)
+
+
+READ_OF_TWINS: Mapping[str, Unit] = {"identity_distance": "score", "changed_share": "share", "skin_delta_L": "change"}
+"""The readings of a version that are printed, with their units."""
+
+
+def twins(index: Index) -> Table | None:
+    """Build the table of how far the versions of each base portrait are from each other."""
+    rows = []
+    for p in index.results.materials.portraits:
+        if p.twin:
+            read = [Number(p.twin[name], unit) for name, unit in READ_OF_TWINS.items()]
+            change = str(p.twin["verdict"]).replace("_", " ")
+            rows.append(
+                (written(p.block), written(p.portrait), written(p.twin["compared_with"]), *read, written(change))
+            )
+    return fill_table(index, "twins", rows)
+
+
 APPENDIX: dict[str, Callable[[Index], Table | None]] = {
     "table13": experiments,
+    "added": portraits_added,
+    "twins": twins,
     "table10": occupation_prompts,
     "table11": vulnerability_prompts,
     "prompts": other_prompts,

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
 from threading import Lock
 from zlib import crc32
 
 from evenedit.core.errors import EvenEditError, LoadError
 from evenedit.core.records import Edit, Outcome
+from evenedit.run.claims import Claim
 from evenedit.run.streak import FailureStreak
 from evenedit.run.worker import EditTask
-
-
-class Claim(Enum):
-    """Which of several runs has a piece of work."""
-
-    THIS_RUN = "this run"
-    HELD = "another run"
-    DONE = "done"
 
 
 class EditQueue:
@@ -34,7 +26,7 @@ class EditQueue:
         tasks: Iterable[EditTask],
         streak: FailureStreak | None = None,
         begin: Callable[[EditTask], bool] = lambda _task: True,
-        claim: Callable[[EditTask], Claim] = lambda _task: Claim.THIS_RUN,
+        claim: Callable[[EditTask, Iterable[EditTask]], Claim] = lambda _task, _following: Claim.THIS_RUN,
         settle: Callable[[Edit], None] = lambda _edit: None,
         batch: int = 1,
     ) -> None:
@@ -47,9 +39,7 @@ class EditQueue:
         self._begin = begin
         """Whether an edit may begin; asked right before."""
         self._claim = claim
-        """Whose an edit is; asked before it begins."""
-        self.held: list[EditTask] = []
-        """Edits that other runs are making."""
+        """Whose an edit is; asked before it begins, with the edits that follow."""
         self._settle = settle
         """Told how an edit that began has ended."""
         self._started: set[str] = set()
@@ -91,19 +81,18 @@ class EditQueue:
     def _next(self, worker: int) -> EditTask | None:
         while len(self):
             lot = self._lots[worker % len(self._lots)]
-            task = self._other() or (lot or max(self._lots, key=len)).popleft()
-            if task.request.id in self._started or self._may_begin(task):
+            lot = lot or max(self._lots, key=len)
+            task = self._other() or lot.popleft()
+            if task.request.id in self._started or self._may_begin(task, lot):
                 self._started.add(task.request.id)
                 return task
         return None
 
-    def _may_begin(self, task: EditTask) -> bool:
-        claim = self._claim(task)
+    def _may_begin(self, task: EditTask, following: Iterable[EditTask]) -> bool:
+        claim = self._claim(task, following)
         if claim is Claim.THIS_RUN and not self._begin(task):
             self._lots = [deque()]
             return False
-        if claim is Claim.HELD:
-            self.held.append(task)
         return claim is Claim.THIS_RUN
 
     def put_back(self, task: EditTask) -> None:

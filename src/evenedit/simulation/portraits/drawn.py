@@ -21,6 +21,7 @@ from PIL.Image import Image
 from evenedit.core.color import MONK, Lab
 from evenedit.core.errors import EvenEditError
 from evenedit.core.plugins import suggest
+from evenedit.core.records import BASE
 from evenedit.protocol import FACTORS, Factor, cells, factor
 from evenedit.simulation.portraits.canvas import mix
 from evenedit.simulation.portraits.headwear import HEADWEAR, NONE
@@ -95,7 +96,10 @@ HEADWEAR_FACTOR = Factor.of("headwear", HEADWEAR)
 
 
 class Drawn:
-    """Drawn people, `faces_per_cell` in each cell of the grid; the same seed gives the same people."""
+    """Drawn people, `faces_per_cell` in each cell of the grid; the same seed gives the same people.
+
+    With `twins = "monk"`, or another factor, the people of its levels are versions of the same person.
+    """
 
     def __init__(
         self,
@@ -105,6 +109,7 @@ class Drawn:
         size: int = 512,
         only: Mapping[str, Sequence[str]] | None = None,
         grid: str = "race-gender-age",
+        twins: str | None = None,
     ) -> None:
         if faces_per_cell < 1:
             raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
@@ -114,6 +119,9 @@ class Drawn:
         self.seed = seed
         self.size = size
         self._factors = _chosen_factors(GRIDS[grid], only or {})
+        self.twins = twins
+        if twins is not None and twins not in (names := [f.name for f in self._factors]):
+            raise EvenEditError(f"twins '{twins}' is not a factor of the grid{suggest(twins, names)}")
 
     @property
     def labelled_by(self) -> tuple[Factor, ...]:
@@ -125,10 +133,11 @@ class Drawn:
         for cell in cells(self._factors):
             for number in range(1, self.faces_per_cell + 1):
                 name = "_".join(cell.values()) + ("" if number == 1 else f"_{number}")
-                person = sample(cell, _stable_seed(self.seed, name))
-                picture = render(person, self.size)
+                fixed = [code for factor, code in cell.items() if factor != self.twins]
+                base = {} if self.twins is None else {BASE: "_".join([*fixed, f"base-{number}"])}
+                picture = render(sample(cell, _stable_seed(self.seed, base.get(BASE, name))), self.size)
                 picture.info[LABELS] = json.dumps(cell)
-                yield name, dict(cell), f"drawn: seed {self.seed}", picture
+                yield name, cell | base, f"drawn: seed {self.seed}", picture
 
 
 def sample(attributes: Mapping[str, str], seed: int) -> Portrait:

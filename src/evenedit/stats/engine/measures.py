@@ -48,6 +48,9 @@ def answers(scores: Scores, rules: AnalysisRules) -> Answers:
     """Return scores, with accuracy against a target age counted as age change if the rules say so."""
     values, applies = scores.values, applicable_questions(scores.table)
     rubric = scores.table.rubric
+    for at, spec in enumerate(rubric.spec_by_column.values()):
+        if "judges" not in spec.row.answered_by and not values[:, at].any():
+            applies[:, at] = False  # of what only people or instruments are asked, no judge's answer is missing
     if rules.aging_in_age_axis:
         values, applies = values.copy(), applies.copy()
         for replacement, question in rubric.replaced.items():

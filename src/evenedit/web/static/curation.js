@@ -17,7 +17,8 @@ async function call(where, body) {
   const answer = await fetch(`/curate/api/${where}`, { ...options, credentials: "same-origin" });
   if (answer.status === 401 || answer.status === 403 || !(answer.headers.get("content-type") || "").includes("json")) throw new SignedOut();
   if (answer.status >= 500) throw new Error("server");
-  return { status: answer.status, data: await answer.json() };
+  const data = await answer.json();
+  return { status: answer.status, data: data.error || data };
 }
 
 const pause = (time) => new Promise((done) => { setTimeout(done, time); });
