@@ -42,7 +42,8 @@ from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import Answers, answers
 from evenedit.stats.engine.rules import AnalysisRules, StudyFacts
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
-from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.findings.findings import add_findings
+from evenedit.stats.findings.inputs import FindingInputs
 from evenedit.stats.rater_groups import rater_rates
 from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise, rows_by_seed
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
@@ -109,11 +110,11 @@ def analyse(
         rubric=tuple(table.rubric.to_tables()),
         digest=facts.digest,
     )
-    alphas = list(outcome_alphas(judged, rules))
+    alphas = list(outcome_alphas(judged, rules, means=bool(rules.primary)))
     agreements, per_judge = independent()  # waits for the second process
     results = replace(results, agreement=(*agreements, *alphas), per_judge=tuple(per_judge))
     evidence = [*panels.evidence, *(panel for _, panel in instruments)]
-    inputs = (evidence, results, outcome_reliability(alphas), people, false_calls(table, rules), seen)
+    inputs = (evidence, results, outcome_reliability(alphas), people, false_calls(table, rules), seen, facts.declared)
     return add_findings(FindingInputs(table, scores, rules, *inputs))
 
 

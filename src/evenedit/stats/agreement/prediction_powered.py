@@ -72,6 +72,8 @@ class PeopleTests:
     rows: tuple[PredictionPowered, ...] = ()
     gaps: Mapping[tuple[str, str | None, str], PeopleGap] = field(default_factory=dict)
     """By rate, editor and factor."""
+    correction: Correction | None = field(default=None, repr=False, compare=False)
+    """What other contrasts are corrected by; None where people rated nothing that judges rated."""
 
     def shift(self, measure: str, editor: str | None) -> PredictionPowered | None:
         """Return the estimate of a measure over everybody; None where people rated too little for one."""
@@ -106,18 +108,18 @@ def people_tests(
         for measure, e in judged
         if (e.experiment, e.condition) == DIAGNOSIS
     }
-    correction = _Correction(sample, rules, judge, PseudoPanel(sample), scores.table.rubric)
+    correction = Correction(sample, rules, judge, PseudoPanel(sample), scores.table.rubric)
     rows = list(correction.estimates(correction.overall))
     gaps: dict[tuple[str, str | None, str], PeopleGap] = {}
     for factor in sample.axes.levels:
-        panel = PseudoPanel(sample, factor)
+        panel = correction.panels[factor] = PseudoPanel(sample, factor)
         rows += correction.estimates(panel)
         rows += correction.differences(panel, gaps)
-    return PeopleTests(tuple(rows), gaps)
+    return PeopleTests(tuple(rows), gaps, correction)
 
 
 @dataclass(frozen=True, slots=True)
-class _Correction:
+class Correction:
     """Rows and tests of corrected estimates."""
 
     sample: LabelledEdits
@@ -125,6 +127,8 @@ class _Correction:
     judge: Mapping[tuple[object, ...], tuple[float, float | None, float | None]]
     overall: PseudoPanel
     rubric: Rubric
+    panels: dict[str, PseudoPanel] = field(default_factory=dict)
+    """By factor."""
 
     def lack(self, panel: PseudoPanel, e: int, at: int, groups: Iterable[int]) -> str:
         """Return what is missing for a finding by people about these groups; empty if nothing is."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from evenedit.core.hashing import digest
-from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Estimate, Experiment, Kind
+from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Estimate, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
-from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
     AVERAGE,
@@ -26,10 +25,7 @@ from evenedit.results.finding import (
 )
 from evenedit.results.results import GapTest, GroupDifference, PredictionPowered, Results
 from evenedit.results.words import factor_noun
-from evenedit.stats.agreement.prediction_powered import PeopleTests
-from evenedit.stats.disparity.direction import SeenReadings
 from evenedit.stats.engine.anom import deviation_weights
-from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import (
@@ -46,38 +42,18 @@ from evenedit.stats.findings.caveats import (
     unread_clause,
 )
 from evenedit.stats.findings.contributions import contributions
+from evenedit.stats.findings.declared import DeclaredTests
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.direction import DirectionFindings
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight, tested
+from evenedit.stats.findings.inputs import UNREAD, FindingInputs
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, judges_sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 from evenedit.stats.findings.representative_cases import CaseFinder
 from evenedit.stats.findings.stereotype import stereotype_findings, stereotype_tests
-from evenedit.stats.robustness.null_pairs import FalseCalls, FalseDifference
-
-UNREAD = 0.20
-"""An instrument that could not read more than this share of a group's edits shows at most something suggestive."""
-
-
-@dataclass(frozen=True, slots=True)
-class FindingInputs:
-    """What findings are made from."""
-
-    table: RatingTable
-    scores: Scores
-    rules: AnalysisRules
-    evidence: Sequence[PanelTests]
-    parts: Results
-    """The analysis without its findings."""
-    reliability: Mapping[tuple[str, str | None], Reliability] = field(default_factory=dict)
-    """The judges' agreement by measure and editor."""
-    people: PeopleTests | None = None
-    false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
-    """What raters report on null pairs."""
-    seen: Sequence[SeenReadings] = ()
-    """The levels that pictures are seen as."""
+from evenedit.stats.robustness.null_pairs import FalseDifference
 
 
 def add_findings(inputs: FindingInputs) -> Results:
@@ -92,7 +68,8 @@ def add_findings(inputs: FindingInputs) -> Results:
         directions=tuple(builder.directions.graded(builder.adjusted)),
         findings=tuple(findings),
         contributions=tuple(builder.contributions(findings)),
-        counts={**parts.counts, "tests": sum(a.p is not None for a in builder.adjusted.values())},
+        primary=tuple(builder.declared.results(builder.adjusted)),
+        counts={**parts.counts, "tests": builder.declared.number},
     )
 
 
@@ -112,7 +89,7 @@ class FindingBuilder:
         self.rules, self.parts = inputs.rules, inputs.parts
         self.factors = {f.name: f for f in inputs.table.factors}
         self.cases = CaseFinder(inputs.scores, inputs.rules)
-        self._judges = len([r for r in inputs.table.of_kind(Kind.VLM) if (inputs.table.values[r] > 0).any()])
+        self._judges = inputs.judges
         self._estimates = {_place(e): e for e in _all_estimates(self.parts)}
         shares = [(one, t) for one in inputs.evidence for t in one.shares]
         edits = inputs.table.edits
@@ -148,7 +125,8 @@ class FindingBuilder:
         family |= {("stereotype", t.editor): p for t, _, p in self._choices}
         self.directions = DirectionFindings(inputs.table.edits, inputs.seen, self.parts.directions, self.rules)
         family |= self.directions.tests
-        self.adjusted: dict[Hashable, Adjusted] = adjust(family)
+        self.declared = DeclaredTests(inputs)
+        self.adjusted = self.declared.adjust_with(family)
 
     def _is_said(self, one: PanelTests, measure: str, editor: str) -> bool:
         """Return whether an outcome is no repetition of another, and none that only counts missing scores as 3."""

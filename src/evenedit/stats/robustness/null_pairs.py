@@ -93,7 +93,7 @@ def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCall
     null = table.null_pairs
     if null is None or null.edits.empty:
         return {}
-    null = _by_face(null)
+    null = as_one_editor(null)
     calls = {}
     if null.of_kind(Kind.VLM):
         for panel in _judged(null, rules):
@@ -112,7 +112,7 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
     null = table.null_pairs
     for at in [] if null is None or null.edits.empty else null.of_kind(Kind.VLM):
         assert null is not None
-        by_face, name, values, status = _by_face(null), null.raters[at], null.values[[at]], null.status[[at]]
+        by_face, name, values, status = as_one_editor(null), null.raters[at], null.values[[at]], null.status[[at]]
         judge = replace(
             by_face, raters=(name,), kinds=(Kind.VLM,), values=values, status=status, readings=(), settled=None
         )
@@ -133,7 +133,7 @@ def _is_false(measure: str) -> bool:
     return Measure(measure).name.removeprefix("measured_") not in WANTED_OF_NOTHING
 
 
-def _by_face(null: RatingTable) -> RatingTable:
+def as_one_editor(null: RatingTable) -> RatingTable:
     """Return null pairs as the edits of one editor; the prompt that was shown is not a unit, as nothing was edited."""
     place = {"editor": NULL_PAIR_EDITOR, "condition": str(ConditionKind.BASELINE), "prompt_id": ""}
     return replace(null, edits=null.edits.assign(**place), asks={})
