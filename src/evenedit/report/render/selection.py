@@ -161,11 +161,12 @@ class CaseLinks:
         return [(f"{rater}.{rate.question}.{end}", str(cut))]
 
     def _counts_none(self, s: Selection) -> bool:
-        """Return whether the number counts no edit; all edits that it is over are shown then."""
+        """Return whether the number counts no edit or has no value; all edits that it is over are shown then."""
         index = self._index.instruments.get(s.rater or "", self._index)
         rate = Measure.rate(Measure(s.measure).name)
-        estimate = index.find(rate, s.editor, s.group, experiment=s.experiment, condition=s.condition)
-        return estimate is not None and estimate.value == 0
+        group = {factor: code for factor, code in s.group.items() if code != EVERY}
+        estimate = index.find(rate, s.editor, group, experiment=s.experiment, condition=s.condition)
+        return estimate is not None and not estimate.value
 
     def _scores(self, rate: Rate) -> Pairs:
         levels = np.arange(1, len(self._index.rubric.questions[rate.question].labels) + 1)
