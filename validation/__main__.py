@@ -22,6 +22,7 @@ VALIDATIONS = (
     "lease_kills",
     "load",
     "power",
+    "primary",
     "questions",
     "readings",
     "reading_spread",

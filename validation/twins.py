@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from evenedit.stats.disparity.gaps import larger_variance
+from evenedit.stats.disparity.gaps import weighted_sum
 from evenedit.stats.engine.anom import group_tests
 from validation.engine import Limit, Tally, one_batch
 from validation.page import Validation, size, table
@@ -57,7 +57,8 @@ def tried(world: InBlocks, rng: np.random.Generator, studies: int) -> Iterator[d
         value = sum(w * g.value[:-1, 0] for w, g in zip(CONTRAST, groups, strict=True))
         pooled = batch.rates.pooled(("race",)).of(list(CONTRAST))
         padded = np.append(value, 0.0)[:, None]
-        reach = larger_variance(batch.rates, "race", list(CONTRAST)).half_width(0.95)[:-1, 0]
+        _, larger = weighted_sum(batch.rates, "race", list(CONTRAST))
+        reach = larger.half_width(0.95)[:-1, 0]
         own = batch.rates.uncertainty(groups, list(CONTRAST)).p(padded)[:-1, 0]
         smallest = [t.smallest_p for (row, _), t in group_tests(batch.rates, "race", 0.95).items() if row < BATCH]
         yield {

@@ -139,7 +139,8 @@ def compared(**changes):
         {"contrast": {"factor": "race", "high": ["black"], "low": ["East Asian"]}},
         {"outcome": "skin_tone", "scale": "mean"},
         {"outcome": "mean.skin_tone"},
-        {"outcome": "edit_success", "contrast": None},
+        {"outcome": "skin_lighter", "contrast": None},
+        {"outcome": "mean.age_drift", "contrast": None},
         {"outcome": "shift.skin_tone", "contrast": None},
         {"outcome": "shift.race_change", "contrast": None},
     ],
@@ -153,7 +154,12 @@ def test_a_declared_test_is_read(test):
 def test_the_trend_of_an_ordered_factor_and_a_reading_can_be_declared():
     trend = declared(outcome="skin-a.skin_delta_L", scale="mean", contrast={"factor": "monk", "trend": True})
     instruments = [{"id": "skin-a", "kind": "skin"}]
-    StudyFile.parse(small(factors=[MONK], sources=FOLDER, instruments=instruments, **trend), Path())
+    changes = {"factors": [MONK], "sources": FOLDER, "instruments": instruments}
+    StudyFile.parse(small(**changes, **trend), Path())
+    for outcome in ("skin_delta_L_raw", "skin-a.displayed_lighter", "measured_skin_lighter"):
+        StudyFile.parse(small(**changes, **declared(outcome=outcome, contrast=None)), Path())
+    with pytest.raises(EvenEditError, match=r"'skin-a.tone'.*known: .*skin-a.skin_delta_L, skin-a.skin_delta_L_raw"):
+        StudyFile.parse(small(**changes, **declared(outcome="skin-a.tone", contrast=None)), Path())
 
 
 @pytest.mark.parametrize(
@@ -162,6 +168,14 @@ def test_the_trend_of_an_ordered_factor_and_a_reading_can_be_declared():
         (
             declared(outcome="race_chnge"),
             "unknown outcome 'race_chnge' of scale 'code'; known: edit_success, soft_erasure",
+        ),
+        (declared(outcome="edit_success", contrast=None), "'edit_success' of everybody has no value of no change"),
+        (declared(outcome="mean.race_drift", contrast=None), "of everybody has no value of no change"),
+        ({"primary": {"covariate": "null_edit", "tests": [DECLARED]}}, "'null_edit' needs 'floor = true'"),
+        ({"primary": {"covariate": "placebo", "tests": [DECLARED]}}, "would remove the difference that is tested"),
+        (
+            {"primary": {"covariate": "age", "tests": [DECLARED]}},
+            "unknown covariate 'age'; known: null_edit, null_pair",
         ),
         (declared(outcome="skin_tone"), "unknown outcome 'skin_tone' of scale 'code'"),
         (declared(outcome="skin_lighter", scale="mean"), "of scale 'mean'; known: edit_success, skin_tone, race_drift"),
@@ -258,3 +272,17 @@ def test_another_kind_takes_over_no_settings_of_the_former():
     assert merge(drawn, {"sources": {"settings": {"size": 64}}})["sources"]["settings"] == {"seed": 1, "size": 64}
     folder = {"sources": {"kind": "folder", "settings": {"path": "portraits"}}}
     assert merge(drawn, folder) == folder
+
+
+@pytest.mark.parametrize("name", ["small", "curated", "open", "monk"])
+def test_the_declared_tests_of_a_template_are_read_when_they_are_uncommented(name, tmp_path):
+    path = templates.write(name, tmp_path)
+    text, _, block = path.read_text().partition("# [primary]")
+    block, _, rest = f"# [primary]{block}".partition("\n\n")
+    path.write_text(text + block.replace("\n# ", "\n").removeprefix("# ") + "\n\n" + rest)
+    primary = StudyFile.load(tmp_path).sections.primary
+    assert primary is not None and [t.outcome for t in primary.tests] == [
+        "shift.skin_tone",
+        "race_change",
+        "edit_success",
+    ]

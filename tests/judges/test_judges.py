@@ -491,7 +491,9 @@ def test_a_study_records_each_state(wire: FakeProvider, tmp_path: Path, monkeypa
         (rater,) = study.design.judges()
         states = sorted(study.store.answered(rater.id, rater.revision).values())
         assert states == [Status.FAILED, Status.REFUSED, *[Status.SCORED] * 5, Status.UNPARSEABLE]
-        study.runner().rate(requests, sources, run)  # only what failed is asked again
+        study.runner().rate(requests, sources, run)
+        assert len(wire.seen) == 8, "the same run asks for nothing twice"
+        study.runner().rate(requests, sources, study.store.start_run({}))  # only what failed is asked again
     assert len(wire.seen) == 9
     assert Status.FAILED not in study.store.answered(rater.id, rater.revision).values()
     assert not any(LABELS.search(words(seen.body)) for seen in wire.seen)

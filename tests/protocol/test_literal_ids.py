@@ -28,7 +28,7 @@ PAPER = {
     "report/text/human_evaluation.py",
     "report/text/vlm_human.py",
     "results/materials.py",
-    "stats/agreement/binned_labels.py",
+    "stats/agreement/questions.py",
     "study/judge_replies.py",
 }
 """The paper's own tables and figures: each is made where its questions are asked."""
@@ -44,7 +44,6 @@ LEFT = {
     "simulation/judges.py",
     "stats/agreement/preference.py",
     "stats/disparity/mitigation.py",
-    "stats/disparity/role_effects.py",
     "stats/disparity/stereotype.py",
     "stats/findings/gaps.py",
     "stats/findings/mitigation.py",

@@ -21,13 +21,15 @@ def analyze(
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     rubric: str | Path | None = None,
+    primary: str | Path | None = None,
 ) -> Results:
     """Compute every estimate of rating tables.
 
     `scores` and `verdicts` are judges' and `ratings` people's tables, as CSV files or data frames; `scores` may be the
     folder of an export, which brings the rules of its study along. `preset`, `missing` and `factors` take the place of
     those rules; without an export the preset is "default" and the factors are race, gender and age. `rubric` is a
-    rubric file or the name of a shipped rubric, where other questions were asked than those of the default.
+    rubric file or the name of a shipped rubric, where other questions were asked than those of the default. `primary`
+    is a TOML file with the table [primary]: tests that were declared before the data.
     """
     analysis = gather(
         scores,
@@ -38,6 +40,7 @@ def analyze(
         missing=missing,
         factors=factors,
         rubric=rubric,
+        primary=primary,
     )
     with SecondProcess(enabled=len(analysis.table.edits) >= PARALLEL_THRESHOLD) as second:
         return Results.from_record(analysis.results(second))

@@ -44,9 +44,8 @@ from evenedit.storage.data_state import (
     replies_part,
 )
 from evenedit.storage.store import request_values
-from evenedit.storage.study_history import HistoryEvent
+from evenedit.storage.study_history import RUN_FINISHED, HistoryEvent
 from evenedit.study.analysis import analysis_rules
-from evenedit.study.preregistration.adherence import RUN_FINISHED
 from evenedit.study.preregistration.seal import frozen_tables
 from evenedit.study.results_file import RESULTS
 
@@ -94,7 +93,11 @@ def contradictions(bundle: SealedZip, evidence: Evidence) -> Iterator[str]:
         for name in bundle.under("pictures")
         if name in bundle.files and bundle.files[name].sha256 != Path(name).stem
     )
-    if (adherence := plan_adherence(bundle)) is not None:
+    adherence, declared = plan_adherence(bundle), evidence.record.rules.primary
+    is_sealed = adherence is not None and adherence.seal.plan.get("primary") == declared
+    if declared and is_sealed != (evidence.record.declared == "confirmatory"):
+        yield "study.json: it does not tell truly whether [primary] was sealed"
+    if adherence is not None:
         stated = frozen_tables(sections)
         yield from (f"{PLAN}: {problem}" for problem in _plan_contradictions(adherence.plan, stated, evidence))
         missing = _missing(evidence)

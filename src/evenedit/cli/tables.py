@@ -21,12 +21,13 @@ from evenedit.cli.base import FACTORS, FORMATS, OUT, STUDY, example, folder_of, 
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Treatment of edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
 @click.option("--rubric", help="The questions that were asked: `default`, `published`, `short-002` or a rubric file.")
+@click.option("--primary", type=click.Path(path_type=Path), help="Tests declared before the data (TOML, [primary]).")
 @FACTORS
 @FORMATS
 @example(
     "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
     "evenedit analyze scores.csv --ratings ratings.csv --out results\n"
-    "evenedit analyze scores.csv --rubric my-rubric.toml --out results\n"
+    "evenedit analyze scores.csv --rubric my-rubric.toml --primary primary.toml --out results\n"
     "evenedit analyze my-study/export --out results"
 )
 def analyze(
@@ -37,6 +38,7 @@ def analyze(
     missing: str | None,
     prompts: tuple[Path, ...],
     rubric: str | None,
+    primary: Path | None,
     factors: tuple[str, ...] | None,
     formats: tuple[str, ...],
 ) -> None:
@@ -62,6 +64,7 @@ def analyze(
         missing=missing,
         factors=factors,
         rubric=rubric,
+        primary=primary,
     )
     table = inputs.table
     for factor in table.factors:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from evenedit.config.primary import primary_problems
 from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
@@ -37,7 +36,6 @@ def problems(file: Sections, *, started: bool = False) -> Iterator[str]:
     yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in instruments])
     yield from _editor_problems(file)
     yield from _ensemble_problems(file)
-    yield from primary_problems(file, factors_of(file))
     yield from _retention_problems(file)
     yield from _language_problems(file)
     yield from _questionnaire_problems(file)

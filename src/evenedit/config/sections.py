@@ -95,10 +95,11 @@ class PrimaryTest(_Section):
     """[[primary.tests]]: one declared test."""
 
     outcome: str
-    """What is tested: a rate (race_change), `shift.<question>`, `mean.<axis>` or `<instrument>.<reading>`; with
-    scale = "mean" also an axis (skin_tone)."""
+    """What is tested: a rate (race_change), `shift.<question>`, `mean.<question>`, or a reading of an instrument
+    (`skin.skin_delta_L_raw`; without `skin.` if no other instrument reads it); with scale = "mean" also a question
+    (skin_tone)."""
     scale: Literal["code", "mean"] = "code"
-    """`code`: the share of edits that count; `mean`: the mean score or reading."""
+    """`code`: the share of edits that count; `mean`: the mean of the judges' scores, not rounded."""
     contrast: ContrastSection | None = None
     """The groups that are compared; everybody against no change when left out."""
 
@@ -108,6 +109,9 @@ class PrimarySection(_Section):
 
     alpha: float = Field(default=0.04, gt=0, lt=0.05)
     """Familywise error of these tests over all editors; all other tests share what is left of 0.05."""
+    covariate: str = ""
+    """What contrasts are adjusted for, read of each portrait before or without the edit: `null_edit`, `null_pair` or
+    `<instrument>.<reading>` of the portrait alone; nothing when left out."""
     tests: list[PrimaryTest] = Field(min_length=1)
     """The tests: at most 6 over all editors."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evenedit.config.check import RESERVED, factors_of, problems
+from evenedit.config.primary import study_problems
 from evenedit.config.questions import study_rubric
 from evenedit.config.sections import (
     EditorSection,
@@ -93,7 +94,7 @@ class StudyFile:
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in explain(error, Sections))) from None
         rubric, wrong = study_rubric(file, factors_of(file), folder, RESERVED)
-        issues = [*problems(file, started=started), *wrong]
+        issues = [*problems(file, started=started), *wrong, *study_problems(file, factors_of(file), rubric)]
         prompts = wino = PromptSet("none", ())
         try:
             sets = [load_prompts(s, folder, rubric) for s in file.prompts.sets]
@@ -234,6 +235,12 @@ class StudyFile:
             languages = diagnosis["languages"] or diagnosis.pop("languages")
         texts = [p.text for p in self.prompts] + [translated(p, code) for code in languages for p in self.prompts]
         return digest([body, texts, [p.text for p in self.wino]])
+
+    @property
+    def primary_digest(self) -> str:
+        """The digest of the declared tests."""
+        primary = self.sections.primary
+        return digest(primary and primary.model_dump(mode="json"))
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return settings with `path` resolved: in study.toml it is relative to the study's folder."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from evenedit.core.hashing import digest
 
@@ -336,6 +336,16 @@ class Estimate:
     """How the interval was made."""
     wilson: tuple[float, float] | None = None
     """For show beside the headline interval of a rate: rows taken as independent."""
+
+
+class KnownEffect(NamedTuple):
+    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
+
+    editor: str
+    measure: str
+    """rate.<rate>"""
+    group: Mapping[str, str]
+    value: float
 
 
 @cache

@@ -3,6 +3,7 @@
     gap.race_change[race] <= 0.05         highest minus lowest race-change rate over the levels of a factor
     rate.soft_erasure <= 0.10             a rate over everybody
     rate.skin_lighter[race=Black] <= 0.1  a rate of one group; several labels: [race=Black,gender=Female]
+    contrast.skin_lighter[race=Black] <= 0.1  a group's rate minus that of everybody else
     trend.skin_lighter[monk] <= 0.01      the change of a rate per level of an ordered factor
     mean.edit_success >= 4                a mean
     delta.race_drift:feature <= 0         a mitigation arm against its baseline
@@ -15,12 +16,15 @@
     toward.race_seen[White] within 0.02   seen as White after minus before
     no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap;
                                           what is clear to the judges or to one judge counts as clear
+    primary[1] is clear                   the first test of [primary]; without a number all of them; is not clear: none
+    primary is even                       the intervals of all of them lie within the margin
 
 The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
 limit passes where the whole interval is at or below it, fails where the whole interval is above it, and is undecided
 where the limit is inside: then more faces, prompts or seeds are needed, not another threshold. A rule on findings
 fails where there is such a finding, and is undecided where the design cannot answer or the judges agree on nothing
-better than chance. A rule that no editor has an estimate for is a mistake of the command, not an answer.
+better than chance. A rule on declared tests is undecided where it is neither met nor refuted. A rule that no editor
+has an estimate for is a mistake of the command, not an answer.
 """
 
 from __future__ import annotations
@@ -40,16 +44,19 @@ from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric, level_cod
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import MEASURED, outcome_rates
 from evenedit.protocol.rubric import readings as shipped_readings
+from evenedit.report.render.index import level_name
 from evenedit.report.text.findings import numbered
 from evenedit.results.finding import CLEAR, EFFECT_LEVELS, Finding, FindingKind, within
+from evenedit.results.primary import DeclaredTest
 from evenedit.results.results import Results
 
 _FORM = re.compile(
-    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+|(?:share|flow|toward)\.[\w.+-]+\[[^\]]+\])(?:\.(?P<factor>\w+))?"
+    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift|contrast)\.\w+|(?:share|flow|toward)\.[\w.+-]+\[[^\]]+\])(?:\.(?P<factor>\w+))?"
     r"(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
     r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
+_PRIMARY = re.compile(r"primary(?:\[(?P<number>\d+)\])? is (?P<claim>not clear|clear|even)")
 DIRECTIONS = (MeasureKind.FLOW, MeasureKind.TOWARD)
 SEEN = "_seen"
 """How the names of measures of direction end, after the factor."""
@@ -63,6 +70,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
 """The levels that a rule on findings counts, by its words."""
 JUDGES_ONLY = ("clear_to_judges", "clear_to_judge")
 """The levels of findings that are clear to judges and were not checked by people."""
+NO_MARGIN = "the study states no margin; add 'margin = 0.05' to [findings] of its study.toml and report again"
 MOST_FINDINGS = 10
 """Findings in the summary for a pull request."""
 MOST_NAMED = 12
@@ -220,19 +228,72 @@ class FindingRule:
         return GateAnswer.PASS, f"no such finding among {len(candidates)}{note}"
 
 
+@dataclass(frozen=True, slots=True)
+class PrimaryRule:
+    """That a declared test, or each of them, is clear, not clear or even."""
+
+    text: str
+    number: int | None
+    claim: str
+    ignore_judges_only: bool = False
+    """Whether what is clear to judges alone does not count as clear."""
+
+    @classmethod
+    def parse(cls, text: str) -> PrimaryRule | None:
+        """Read a rule on declared tests; None where it is another one."""
+        match = _PRIMARY.fullmatch(" ".join(text.split()))
+        return match and cls(text.strip(), int(match["number"]) if match["number"] else None, match["claim"])
+
+    def check_number(self, tests: int) -> None:
+        """Raise if there is no test of this number."""
+        if not tests or (self.number is not None and not 1 <= self.number <= tests):
+            known = f"there are {tests}: primary[1] to primary[{tests}]" if tests else "none is declared in [primary]"
+            raise EvenEditError(f"rule '{self.text}': there is no such test; {known}")
+
+    def judge(self, results: Results, editor: str) -> tuple[GateAnswer, str]:
+        """Return the answer for an editor, and the tests in words."""
+        self.check_number(max((t.number for t in results.primary), default=0))
+        tests = [t for t in results.primary if t.editor == editor and self.number in (None, t.number)]
+        margin = results.rules.get("margin")
+        if self.claim == "even" and margin is None:
+            raise EvenEditError(f"rule '{self.text}': {NO_MARGIN}")
+        counted = [x for x in CLEAR if not (self.ignore_judges_only and x in JUDGES_ONLY)]
+        answers = [self._answer(t, t.level in counted, margin) for t in tests]
+        evidence = " ".join(
+            f"primary[{t.number}] ({t.standing}), {level_name(t.level, t.evidence)}: {t.text}" for t in tests
+        )
+        worst = [a for a in (GateAnswer.FAIL, GateAnswer.UNDECIDED) if a in answers]
+        return worst[0] if worst else GateAnswer.PASS if answers else GateAnswer.UNDECIDED, evidence
+
+    def _answer(self, t: DeclaredTest, clear: bool, margin: float | None) -> GateAnswer:
+        even = t.is_even(margin)
+        if self.claim == "even":
+            beyond = margin is not None and t.is_beyond(margin)
+            return GateAnswer.PASS if even else GateAnswer.FAIL if beyond else GateAnswer.UNDECIDED
+        if clear or t.level == "cannot_tell":
+            met = clear and self.claim == "clear"
+            return GateAnswer.PASS if met else GateAnswer.FAIL if clear else GateAnswer.UNDECIDED
+        if self.claim == "not clear":
+            return GateAnswer.PASS
+        return GateAnswer.FAIL if even else GateAnswer.UNDECIDED
+
+
 def _names(findings: Sequence[Finding]) -> str:
     """Name findings by what they are about and their id."""
     return ", ".join(f"{f.measure or f.kind}{f'[{f.factor}]' if f.factor else ''} ({f.id})" for f in findings)
 
 
+AnyRule = Rule | FindingRule | PrimaryRule
+
+
 def parse_rule(
     text: str, factors: Sequence[Factor] = FACTORS, readings: Collection[str] = (), rubric: Rubric | None = None
-) -> Rule | FindingRule:
-    """Read a rule of either sort."""
-    return FindingRule.parse(text) or Rule.parse(text, factors, readings, rubric)
+) -> AnyRule:
+    """Read a rule of any sort."""
+    return PrimaryRule.parse(text) or FindingRule.parse(text) or Rule.parse(text, factors, readings, rubric)
 
 
-def parse_rule_for(text: str, results: Results) -> Rule | FindingRule:
+def parse_rule_for(text: str, results: Results) -> AnyRule:
     """Read a rule about results: its rates, questions and readings are theirs."""
     return parse_rule(text, results.factors, results.reading_names, results.full_rubric)
 
@@ -280,7 +341,7 @@ def _labels(rule: str, text: str, factors: Sequence[Factor]) -> Iterator[tuple[s
 
 def check(
     results: Results,
-    rules: Sequence[Rule | FindingRule],
+    rules: Sequence[AnyRule],
     editors: Sequence[str] = (),
     *,
     ignore_judges_only: bool = False,
@@ -305,6 +366,8 @@ def check(
         for rule in rules:
             if isinstance(rule, Rule):
                 outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(estimates[rule.text][editor])))
+            elif isinstance(rule, PrimaryRule):
+                outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(results, editor)))
             elif not results.findings:
                 raise EvenEditError(f"rule '{rule.text}': these results have no findings to decide it by")
             else:
@@ -318,10 +381,7 @@ def _with_margin(rule: Rule, results: Results) -> Rule:
         return rule
     margin = results.rules.get("margin")
     if margin is None:
-        raise EvenEditError(
-            f"rule '{rule.text}': the study states no margin; add 'margin = 0.05' to [findings] of its study.toml and "
-            f"report again, or write e.g. '{rule.measure} within 0.05'"
-        )
+        raise EvenEditError(f"rule '{rule.text}': {NO_MARGIN}, or write e.g. '{rule.measure} within 0.05'")
     return replace(rule, limit=float(margin))
 
 
@@ -346,6 +406,7 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]
         each += [_direction(results, rule, editor)] if rule.measure.kind in DIRECTIONS and not rule.group else []
+        each += [_contrast(results, rule, editor)] if rule.measure.kind == MeasureKind.CONTRAST else []
         first = next((e for e in each if e is not None and e.value is not None), None)
         estimates[editor] = None if first is None else _with_people(results, first)
     if not any(e is not None for e in estimates.values()):
@@ -366,6 +427,16 @@ def _direction(results: Results, rule: Rule, editor: str) -> Estimate | None:
                 return Estimate(*place, d.value, low, high, d.n, d.missing, "direction")
             low, high = (None if x is None else -x for x in (high, low))
             return Estimate(*place, -d.value, low, high, d.n, d.missing, "direction")
+    return None
+
+
+def _contrast(results: Results, rule: Rule, editor: str) -> Estimate | None:
+    """Return the difference of a group from everybody else that a rule is about."""
+    place = rule.measure.to(MeasureKind.RATE), rule.experiment, rule.condition, editor, dict(rule.group)
+    for c in (*results.contrasts, *(c for m in results.measured for c in m.contrasts)):
+        if (c.measure, c.experiment, c.condition, c.editor, dict(c.group)) == place:
+            where = rule.measure, c.experiment, c.condition, editor, c.group
+            return Estimate(*where, c.value, c.low, c.high, c.n, 0, "contrast")
     return None
 
 

@@ -293,9 +293,9 @@ def _reshaded(
     The first three parameters are the standard deviations over each patch of the change, and of what changed;
     `multiplied` is what light or skin changed by one factor makes of shading. What was drawn anew is not weaker.
     """
-    together = (after**2 + before**2 - change**2) / 2
-    slope = together / np.maximum(before, LEAST_SHADING) ** 2
-    left = np.sqrt(np.maximum(0, after**2 - slope * together))
+    covariance = (after**2 + before**2 - change**2) / 2
+    slope = covariance / np.maximum(before, LEAST_SHADING) ** 2
+    left = np.sqrt(np.maximum(0, after**2 - slope * covariance))
     times, redrawn = float(np.median(slope)), float(np.median(left / np.maximum(after, LEAST_SHADING)))
     weaker = (min(1.0, multiplied) - times) * (redrawn < MOST_REDRAWN)
     return max(0.0, times - max(1.0, multiplied), weaker), redrawn

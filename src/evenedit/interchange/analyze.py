@@ -10,11 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from evenedit.config.check import RESERVED
+from evenedit.config.primary import load_primary, primary_problems
 from evenedit.config.questions import column_problems
+from evenedit.config.sections import PrimarySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Kind
+from evenedit.core.records import Experiment, Kind
 from evenedit.interchange.export import FILE, StudyRecord
 from evenedit.protocol import Factor, PromptSet, Rubric, load_prompts
 from evenedit.protocol.prompts import merge
@@ -22,7 +24,7 @@ from evenedit.protocol.rubric import QUESTIONS, load_rubric
 from evenedit.ratings.exported import read_exported
 from evenedit.ratings.from_csv import Tabular, name_of, names_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
-from evenedit.ratings.table import RatingTable
+from evenedit.ratings.table import RatingTable, reading_names
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, StudyFacts, analyse
 from evenedit.stats.digest import digest_of
@@ -44,6 +46,17 @@ class Analysis:
         """Compute the results."""
         return analyse(self.table, self.rules, self.facts, second)
 
+    def declare(self, primary: PrimarySection) -> Analysis:
+        """Return the analysis with declared tests; raise if the table cannot answer them, naming what it has."""
+        edits, readings = self.table.edits, reading_names(self.table)
+        editors = edits["editor"][edits["experiment"] == Experiment.DIAGNOSIS].nunique()
+        problems = list(primary_problems(primary, editors, self.table.factors, self.table.rubric, readings))
+        if problems:
+            raise EvenEditError(*problems)
+        rules = replace(self.rules, primary=primary.model_dump(mode="json"))
+        facts = replace(self.facts, declared="stated", digest=digest_of(self.table, rules))
+        return Analysis(self.table, rules, facts)
+
 
 def gather(
     scores: Tables,
@@ -55,8 +68,10 @@ def gather(
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     rubric: str | Path | Rubric | None = None,
+    primary: str | Path | None = None,
 ) -> Analysis:
     """Collect the inputs of `analyze`."""
+    declared = None if primary is None else load_primary(Path(primary))
     wanted = rubric if rubric is None or isinstance(rubric, Rubric) else load_rubric(str(rubric))
     judged, rated = [*_several(scores), *_several(verdicts)], _several(ratings)
     prompt_sets = [p if isinstance(p, PromptSet) else load_prompts(str(p)) for p in prompts]
@@ -69,7 +84,8 @@ def gather(
     if folders:
         if len(judged) > 1:
             raise EvenEditError(f"{folders[0]} is a folder; give the folder of an export alone, or files")
-        return _exported(Path(folders[0]), rated, prompt_sets, preset, missing, groups)
+        analysis = _exported(Path(folders[0]), rated, prompt_sets, preset, missing, groups)
+        return analysis if declared is None else analysis.declare(declared)
     if rated:
         table = read_with_people(judged, rated, prompt_sets, groups, wanted)
     else:
@@ -81,7 +97,8 @@ def gather(
         title=f"Analysis of {', '.join(names)}",
         digest=digest_of(table, rules),
     )
-    return Analysis(table, rules, facts)
+    analysis = Analysis(table, rules, facts)
+    return analysis if declared is None else analysis.declare(declared)
 
 
 def _exported(

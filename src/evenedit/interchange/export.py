@@ -24,10 +24,11 @@ from evenedit.ratings.sources import StoredRater
 from evenedit.ratings.table import MISSING, RatingTable, ReadingNote
 from evenedit.ratings.to_csv import ENSEMBLE, Words, answer_column, write_tables
 from evenedit.results.materials import MaterialsUsed
+from evenedit.results.primary import PrimaryStanding
 from evenedit.results.reading import decode
 from evenedit.sources.parquet_files import connect
 from evenedit.stats import AnalysisRules, KnownEffect, StudyFacts
-from evenedit.study.analysis import SURVEY, analysis_rules, known_effects, study_counts
+from evenedit.study.analysis import SURVEY, analysis_rules, known_effects, primary_standing, study_counts
 from evenedit.study.context import StudyContext
 from evenedit.study.materials import collect_materials
 from evenedit.survey.codebook import codebook_files, codebook_of_table
@@ -57,6 +58,8 @@ class StudyRecord:
     """What was asked, word for word."""
     rubric: tuple[Mapping[str, Any], ...] = ()
     """The questions as tables of a rubric file; empty for the shipped default."""
+    declared: PrimaryStanding = "stated"
+    """When the tests of [primary] were declared."""
 
     def facts(self, provenance: Mapping[str, Any], inclusion: Mapping[str, float], digest: str) -> StudyFacts:
         """Return the facts that an analysis of the study's tables needs."""
@@ -69,6 +72,7 @@ class StudyRecord:
             known_effects=[KnownEffect(**effect) for effect in self.planted],
             inclusion=inclusion,
             digest=digest,
+            declared=self.declared,
         )
 
     @classmethod
@@ -89,6 +93,7 @@ class StudyRecord:
             planted=tuple(effect._asdict() for effect in known_effects(study)),
             materials=collect_materials(study, combine(table, rules.ensemble, rules.missing)),
             rubric=tuple(table.rubric.to_tables()),
+            declared=primary_standing(study),
         )
 
     def to_json(self) -> str:

@@ -144,10 +144,15 @@ class UnshownError(Exception):
         return Reply(Status.UNPARSEABLE, reason=str(self))
 
 
+def is_number(answer: object) -> bool:
+    """Return whether an answer is a number written as a text, which is no position."""
+    return isinstance(answer, str) and answer.replace(".", "", 1).isdecimal()
+
+
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
     """Return the reply with answers as they are stored; one with an impossible answer is unparseable, nothing guessed.
 
-    Judges may answer by position, code or label, to a set by a list of codes.
+    Judges may answer by position (an integer), code or label, to a set by a list of codes.
     """
     if reply.status is not Status.SCORED:
         return replace(reply, values={})
@@ -163,7 +168,9 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
             positions = answer_positions(*((YES_NO,) if is_set else (question.labels, question.option_texts)))
             for column in (column for column in question.columns if reply.values.get(column) is not None):
                 answered = reply.values[column]
-                values[column] = positions["a float" if isinstance(answered, float) else str(answered).casefold()]
+                if isinstance(answered, float) or (is_number(answered) and answered not in question.labels):
+                    raise KeyError(answered)
+                values[column] = positions[str(answered).casefold()]
     except (EvenEditError, KeyError, TypeError) as problem:
         expected = f"expected 1 to {len(question.labels)} or {', '.join(question.labels)}"
         reason = (

@@ -28,6 +28,7 @@ from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.run.preflight import instructions_of, machine_for, picture_size, preflight, remarks
 from evenedit.stats.power.advice import PowerPlan
 from evenedit.study.context import StudyContext
+from evenedit.study.preregistration.seal import check_hypotheses
 
 CHARACTERS = 4
 """Characters of a token of English words, about."""
@@ -168,6 +169,7 @@ def make_plan(study: StudyContext, prices: Path | None = None, machine: Machine 
     `machine` is the one that it is planned for; by default the one here.
     """
     file, store = study.file, study.store
+    check_hypotheses(study)
     sources = study.design.preview_sources()
     requests = all_requests(study, sources)
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}

@@ -343,7 +343,7 @@ def to_image(content: bytes | str) -> Image.Image:
 
 def _from_status(error: Exception, model: str, key_env: str) -> Exception | None:
     """Return our error for a reply with an HTTP error status; None if there was no such reply."""
-    status = getattr(error, "status_code", getattr(error, "code", None))
+    status = status_of(error)
     if not isinstance(status, int) or status < 400:
         return None
     body = _body(error)
@@ -361,7 +361,7 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
         return Failed(Failure.TIMEOUT, f"the provider timed out ({detail})")
     if status >= 500 or status == 409:  # 409 is OpenAI's "try again"
         return Failed(Failure.SERVER, f"the provider failed ({detail})", retry_after=_retry_after(error, body))
-    if rejects_key(error) and status != 403:
+    if rejects_key(error):
         if not key_env:
             return EvenEditError(
                 f"model '{model}' has no API key, but its endpoint requires one ({status}); name the variable "
@@ -379,9 +379,13 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
 
 
 def rejects_key(error: Exception) -> bool:
-    """Return whether an error of an SDK says that the key is wrong, or may not be used for this."""
-    status = getattr(error, "status_code", getattr(error, "code", None))
-    return status in (401, 403) or bool(re.search("API_KEY_INVALID|API key not valid", str(_body(error))))
+    """Return whether an error of an SDK says that the key is wrong."""
+    return status_of(error) == 401 or bool(re.search("API_KEY_INVALID|API key not valid", str(_body(error))))
+
+
+def status_of(error: Exception) -> Any:
+    """Return the HTTP status of an SDK's error; None if it has none."""
+    return getattr(error, "status_code", getattr(error, "code", None))
 
 
 def _from_transport(error: Exception, model: str) -> Failed | None:

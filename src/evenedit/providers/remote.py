@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.settings import InheritsSettings
-from evenedit.providers.calls import Client, Provider, rejects_key
+from evenedit.providers.calls import Client, Provider, rejects_key, status_of
 
 if TYPE_CHECKING:
     from google.genai import Client as GeminiClient
@@ -43,16 +43,16 @@ class RemoteModel(InheritsSettings, ABC, Generic[Client]):
         return self.provider.missing(self.package)
 
     def check(self) -> None:
-        """Raise an error if the key or the model is not accepted; this asks for the model's card, which is free.
+        """Raise an error if the key or the model is not known; this asks for the model's card, which is free.
 
-        Another endpoint need not have such cards: only what it says about the key counts there.
+        Another endpoint need not have such cards, and a key may be for ratings alone: other errors say nothing.
         """
 
         def look(client: Client) -> None:
             try:
                 self.look_up(client)
             except Exception as error:
-                if self.base_url is None or rejects_key(error):
+                if rejects_key(error) or (self.base_url is None and status_of(error) == 404):
                     raise
 
         self.provider.call(look, attempts=1)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Kind, Status
 from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
+from evenedit.protocol.measures import Measure
+from evenedit.protocol.rubric import MEASURED
 from evenedit.protocol.rubric import QUESTION_IDS as QUESTION_IDS
 from evenedit.ratings.profiles import RaterProfiles
 
@@ -215,3 +217,14 @@ class Scores:
     def needs_review(self) -> NDArray[np.bool_]:
         """Edits on which the judges disagree about any question."""
         return np.asarray(self.disagree.any(axis=1), dtype=np.bool_)
+
+
+def reading_names(table: RatingTable) -> dict[str, list[str] | None]:
+    """Return the names of what each instrument reads; None for one that has read nothing."""
+    names: dict[str, list[str] | None] = {}
+    for at in table.of_kind(Kind.INSTRUMENT):
+        answered = (table.values[at] > 0).any(axis=0)
+        rates = [f"{MEASURED}{name}" for name, rate in table.rubric.rates.items() if answered[table.at(rate.question)]]
+        read = [Measure(r.measure).name for r in table.readings if r.rater == table.raters[at]]
+        names[table.raters[at]] = [*read, *rates] or None
+    return names

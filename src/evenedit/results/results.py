@@ -25,6 +25,7 @@ from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.materials import MaterialsUsed
 from evenedit.results.preregistration import Preregistration
+from evenedit.results.primary import DeclaredTest as DeclaredTest
 from evenedit.results.rater_groups import RaterRate
 from evenedit.results.reading import parse, parse_with_body
 from evenedit.results.sensitivities import Bound as Bound
@@ -345,6 +346,8 @@ class Results:
     """Names the table of ratings and the rules that these results were computed from."""
     directions: tuple[Direction, ...] = field(default=(), metadata={OMITTED_IF_EMPTY: True})
     """As which levels portraits and edits are seen; left out where the study did not ask."""
+    primary: tuple[DeclaredTest, ...] = field(default=(), metadata={OMITTED_IF_EMPTY: True})
+    """The tests of [primary], in the declared order, editor by editor; left out where none is declared."""
 
     @property
     def full_rubric(self) -> Rubric:

@@ -55,7 +55,7 @@ from evenedit.run.twins import check_twins
 from evenedit.storage.data_state import data_state
 from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
-from evenedit.storage.study_history import StudyHistory
+from evenedit.storage.study_history import RUN_FINISHED, RUN_STARTED, StudyHistory
 
 T = TypeVar("T")
 LISTING = "sources listing"
@@ -126,7 +126,8 @@ class Runner:
                 self._continue_budget()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             history = StudyHistory(self.file.folder)
-            history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
+            stated = {"study": self.file.hash, "primary": self.file.primary_digest}
+            history.add(RUN_STARTED, run=run_id, **stated, state=self._state(leases))
             with self._planning_lock():
                 sources = self.load_sources(run_id)
                 chosen = self._chosen()
@@ -136,7 +137,7 @@ class Runner:
             if self._chosen() != chosen:  # now, by this run or another
                 requests = self._run_stages(sources, run_id)
             self.store.finish_run(run_id)
-            history.add("run ended", run=run_id, study=self.file.hash, state=self._state(leases))
+            history.add(RUN_FINISHED, run=run_id, study=self.file.hash, state=self._state(leases))
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)

@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from evenedit.core.blas_threads import single_blas_thread
 from evenedit.core.parallel import SEQUENTIAL, SecondProcess
-from evenedit.core.records import ConditionKind, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
+from evenedit.core.records import (
+    ConditionKind,
+    Estimate,
+    Experiment,
+    Kind,
+    KnownEffect,
+    Outcome,
+    is_simulated,
+    language_of,
+)
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, GapTest, LeaveOneOut, PerJudgeEstimate, Planted, Results
+from evenedit.results.sensitivities import EditorNoise
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import per_judge_estimates
 from evenedit.stats.agreement.prediction_powered import PeopleTests, people_tests
 from evenedit.stats.agreement.reliability import outcome_alphas, outcome_reliability
-from evenedit.stats.composition import sample_composition
-from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.diagnosis import diagnosis_panel, diagnosis_panels
 from evenedit.stats.disparity.direction import direction_results, seen_readings
-from evenedit.stats.disparity.gaps import contrasts, gaps, trends
+from evenedit.stats.disparity.gaps import bounds, contrasts, gaps, trends
 from evenedit.stats.disparity.instruments import instrument_estimates
 from evenedit.stats.disparity.mitigation import mitigation_panels
 from evenedit.stats.disparity.mitigation_effects import mitigation_effects
-from evenedit.stats.disparity.role_effects import role_effects
-from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.disparity.paired_editors import language_differences
+from evenedit.stats.disparity.stereotype import role_effects, stereotype_panels
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import Answers, answers
-from evenedit.stats.engine.rules import AnalysisRules, KnownEffect, StudyFacts
+from evenedit.stats.engine.rules import AnalysisRules, StudyFacts
 from evenedit.stats.engine.shift_tests import PanelTests, compute_shift_tests
-from evenedit.stats.findings.findings import FindingInputs, add_findings
+from evenedit.stats.findings.findings import add_findings
+from evenedit.stats.findings.inputs import FindingInputs
 from evenedit.stats.rater_groups import rater_rates
-from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
+from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise, rows_by_seed
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_variance
-from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.null_pairs import false_calls, judge_errors
-from evenedit.stats.robustness.other_languages import language_differences
 from evenedit.stats.robustness.response_rates import coverage, coverage_tests
 from evenedit.stats.robustness.thresholds import sensitivity
+
+PORTRAITS, RATED = "portraits", "rated"
+"""What the counts begin with."""
 
 
 @single_blas_thread()
@@ -84,8 +95,8 @@ def analyse(
         seeds=tuple(seed_variance(scores, values, rules)),
         multiverse=tuple(multiverse(table, rules, panels.tests)),
         noise=(
-            *editor_noise(scores, rules, panels.estimates),
-            *measured_noise(table, rules, [panel for _, panel in instruments]),
+            *_judged_noise(panels, scores, values, rules),
+            *measured_noise(table, rules, [panel for _, panel in instruments], ConditionKind.FLOOR),
         ),
         languages=tuple(language_differences(scores, rules)),
         participants=tuple(table.profiles.counts) if table.profiles else (),
@@ -99,11 +110,11 @@ def analyse(
         rubric=tuple(table.rubric.to_tables()),
         digest=facts.digest,
     )
-    alphas = list(outcome_alphas(judged, rules))
+    alphas = list(outcome_alphas(judged, rules, means=bool(rules.primary)))
     agreements, per_judge = independent()  # waits for the second process
     results = replace(results, agreement=(*agreements, *alphas), per_judge=tuple(per_judge))
     evidence = [*panels.evidence, *(panel for _, panel in instruments)]
-    inputs = (evidence, results, outcome_reliability(alphas), people, false_calls(table, rules), seen)
+    inputs = (evidence, results, outcome_reliability(alphas), people, false_calls(table, rules), seen, facts.declared)
     return add_findings(FindingInputs(table, scores, rules, *inputs))
 
 
@@ -156,6 +167,16 @@ def judged_panels(scores: Scores, values: Answers, rules: AnalysisRules) -> Judg
     return panels
 
 
+def _judged_noise(panels: JudgedPanels, scores: Scores, values: Answers, rules: AnalysisRules) -> Iterator[EditorNoise]:
+    """Yield the noise of every shift of the baseline that judges rate."""
+    baseline = ConditionKind.BASELINE.value
+    by_seed = [diagnosis_panel(scores, values, rules, rows, baseline) for rows in rows_by_seed(scores.edits)]
+    for one in panels.evidence:
+        if (one.panel.experiment, one.panel.condition) == (Experiment.DIAGNOSIS, baseline):
+            nulls = (e for e in panels.estimates if e.condition == ConditionKind.FLOOR)
+            yield from editor_noise(one, nulls, by_seed)
+
+
 def corrected_estimates(
     table: RatingTable, rules: AnalysisRules, inclusion: Mapping[str, float]
 ) -> tuple[PredictionPowered, ...]:
@@ -202,6 +223,35 @@ def counts(scores: Scores) -> dict[str, int]:
     for arm, size in arms.value_counts().sort_index().items():
         totals[f"edits.{arm}"] = int(size)
     return totals
+
+
+def sample_composition(table: RatingTable) -> dict[str, int]:
+    """Return sizes by key: `portraits.<factor>.<label>`, `rated`, `rated.<column>.<value>` and `people`."""
+    edits = table.edits
+    portraits = edits[edits["experiment"] != Experiment.STEREOTYPE]
+    faces = portraits.drop_duplicates("source_id")
+    sizes_by_key = {PORTRAITS: len(faces)} if len(faces) else {}
+    for factor in table.factors:
+        sizes = faces[factor.name].value_counts()
+        sizes_by_key |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        unlabelled = int((faces[factor.name] == "").sum())
+        sizes_by_key |= {f"unlabelled.{factor.name}": unlabelled} if unlabelled else {}
+    people = table.of_kind(Kind.HUMAN)
+    answered = np.any(table.values[people] > 0, axis=2)
+    rated = edits[answered.any(axis=0)]
+    if rated.empty:
+        return sizes_by_key
+    sizes_by_key |= {"people": int(answered.any(axis=1).sum()), RATED: len(rated)}
+    arms = rated["experiment"].astype(str) + "." + rated["condition"].astype(str)
+    sizes_by_key |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
+    sizes_by_key |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
+    for factor in table.factors:
+        sizes = rated[factor.name].value_counts()
+        sizes_by_key |= {f"{RATED}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+    per_edit = answered.sum(axis=0)[answered.any(axis=0)]
+    return sizes_by_key | {
+        f"{RATED}.by.{k}": int(n) for k, n in zip(*np.unique(per_edit, return_counts=True), strict=True)
+    }
 
 
 def _match_known_effects(planted: Iterable[KnownEffect], estimated: Sequence[Contrast]) -> Iterable[Planted]:

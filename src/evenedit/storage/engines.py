@@ -121,14 +121,14 @@ class _Waiting:
 
     def connect(self, dialect: Any, _record: object, arguments: Any, options: Any) -> Any:
         """Return a connection as soon as the server gives one."""
-        again = Retrying(
+        retry = Retrying(
             retry=retry_if_exception_type(dialect.loaded_dbapi.OperationalError),
             stop=stop_after_delay(OUTAGE),
             wait=wait_exponential(multiplier=0.2, max=5.0),
             before_sleep=lambda _: self._note(absent=True),
             reraise=True,
         )
-        connection = again(dialect.connect, *arguments, **options)
+        connection = retry(dialect.connect, *arguments, **options)
         self._note(absent=False)
         return connection
 

@@ -18,6 +18,7 @@ from filelock import FileLock
 
 FILE = "history.jsonl"
 START = "0" * 64
+RUN_STARTED, RUN_FINISHED = "run began", "run ended"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.parallel import PARALLEL_THRESHOLD, SEQUENTIAL, SecondProcess
 from evenedit.core.provenance import provenance
@@ -16,10 +17,12 @@ from evenedit.protocol import Rubric
 from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
+from evenedit.results.primary import PrimaryStanding
 from evenedit.results.results import Results
+from evenedit.simulation.ground_truth import planted_effects
 from evenedit.stats import AnalysisRules, KnownEffect, StudyFacts, analyse
 from evenedit.stats.digest import digest_of
-from evenedit.stats.ground_truth import planted_effects
+from evenedit.storage.study_history import RUN_STARTED, StudyHistory
 from evenedit.study.context import StudyContext
 from evenedit.study.materials import collect_materials
 from evenedit.study.results_file import RESULTS, lacks_rows, read_results
@@ -53,6 +56,7 @@ def analysis_rules(file: StudyFile, rubric: Rubric | None = None) -> AnalysisRul
         reliability=file.sections.findings.reliability,
         margin=file.sections.findings.margin,
         mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
+        primary=file.sections.primary.model_dump(mode="json") if file.sections.primary else {},
     )
 
 
@@ -68,9 +72,21 @@ def compute_results(study: StudyContext, table: RatingTable, second: SecondProce
         counts=study_counts(study),
         known_effects=known_effects(study),
         inclusion=study.store.cases(SURVEY),
+        declared=primary_standing(study),
         digest=digest_of(table, rules),
     )
     return _with_plan(study, analyse(table, rules, facts, second))
+
+
+def primary_standing(study: StudyContext) -> PrimaryStanding:
+    """Return when the tests of [primary] were declared: compare them with the seal, else with the first run's."""
+    from evenedit.study.preregistration.seal import read_seal
+
+    stated, seal = study.file.primary_digest, read_seal(study)
+    if seal is not None:
+        return "confirmatory" if digest(seal.plan.get("primary")) == stated else "exploratory"
+    runs = [line for line in StudyHistory(study.folder).lines() if line.event == RUN_STARTED]
+    return "unsealed" if runs and runs[0].detail.get("primary") == stated else "exploratory"
 
 
 def _with_plan(study: StudyContext, results: Results) -> Results:

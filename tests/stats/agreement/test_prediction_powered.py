@@ -157,7 +157,7 @@ def test_rows_and_tests_agree_and_order_of_rows_changes_nothing():
         assert r.low <= r.value <= r.high and r.human_low <= r.human <= r.human_high, r
         assert 0 <= r.tuning <= 1 and r.labelled < r.n and r.enough, r.reason
     test, row = result.shift("rate.race_change", "e"), rows["rate.race_change", "e"]
-    assert (test.value, test.low, test.high, test.p, test.judge_value) == (
+    assert (test.value, test.low, test.high, test.p, test.judge) == (
         row.value, row.low, row.high, row.p, row.judge
     )  # fmt: skip
     assert (test.p < 0.05) == (test.low > RULES.tolerance)

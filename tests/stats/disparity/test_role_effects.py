@@ -14,8 +14,7 @@ from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.contents import TABLES
 from evenedit.report.render.index import Index
-from evenedit.stats.disparity.role_effects import role_effects
-from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.disparity.stereotype import role_effects, stereotype_panels
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers

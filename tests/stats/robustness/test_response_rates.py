@@ -9,7 +9,7 @@ from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.stats import AnalysisRules
-from evenedit.stats.robustness.missing_bounds import bounds
+from evenedit.stats.disparity.gaps import bounds
 from evenedit.stats.robustness.response_rates import coverage, coverage_tests
 
 

@@ -37,6 +37,7 @@ from evenedit.report.pages.findings import (
     finding_facts,
     shown_findings,
 )
+from evenedit.report.pages.primary import primary_block
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import LEVELS, Index
 from evenedit.report.render.selection import CASES, GALLERY, CaseLinks
@@ -46,6 +47,7 @@ from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.report.text.vlm_human import FILE, vlm_human_agreement
 from evenedit.results.long_lists import FOLDER as ROWS
+from evenedit.results.primary import alpha_of_others
 from evenedit.results.results import Results
 
 BYTES_OF_EXAMPLES = 10_000_000
@@ -179,6 +181,7 @@ def _common(parts: ReportParts, links: CaseLinks, files: str, findings: list[Sho
         "simulated": _simulated(parts),
         "badges": BADGES,
         "level": parts.index.level,
+        "alpha": f"{alpha_of_others(parts.index.results.primary):g}",
         "link": links,
         "files": files,
         "served": links.before == GALLERY,
@@ -214,6 +217,7 @@ def _front(
         sections=front,
         warnings=list(_warnings(parts.index)),
         plan=parts.index.results.preregistration,
+        primary=primary_block(parts.index),
         verdicts=cards,
         further=[s for s in findings if s.number not in on_cards],
         sentences=summarise(parts.index) if not findings else [],

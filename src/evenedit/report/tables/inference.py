@@ -1,4 +1,4 @@
-"""The tables of further inference: mitigation effects, models, single faces, seeds, people with judges, multiverse."""
+"""The tables of further inference: mitigation effects, single faces, seeds, people with judges, multiverse."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from evenedit.report.render.index import ALPHA, POOLED, Index, Label, evidence_o
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Range, Table, Unit, fill_table
 from evenedit.results.finding import EFFECT_LEVELS
+from evenedit.results.primary import alpha_of_others
 from evenedit.results.results import GapTest
 from evenedit.results.words import points
 
@@ -240,6 +241,7 @@ def gap_tests(index: Index) -> Table | None:
         rows if is_corrected else [(*row[:3], *row[4:]) for row in rows],
         columns=[Column("corrected", "Gap, corrected by people")] if is_corrected else [],
         corrected=is_corrected,
+        alpha=f"{alpha_of_others(index.results.primary):g}",
     )
 
 

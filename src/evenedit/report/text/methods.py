@@ -12,6 +12,8 @@ from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.render.words import lines_of
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
+from evenedit.results.finding import ALPHA
+from evenedit.results.primary import alpha_of_others
 from evenedit.results.words import UNEDITED, count
 
 MOST_LEVELS = 8
@@ -47,6 +49,8 @@ def methods(index: Index) -> str:
         ensembles=[f"'{rules[e]}' ({e})" for e in arms if e in rules],
         scoring=any(scored for scored, _ in answered.values()),
         neutral=results.rules.get("missing") == "neutral-3",
+        declared=[t for t in results.primary if t.alpha < ALPHA],
+        others=alpha_of_others(results.primary),
         people=counts.get("people", 0),
         chosen=chosen,
         turned=sum(counts.get(f"edits.stereotype.{arm}", 0) for arm in ("reversed", "swapped_reversed")),

@@ -149,7 +149,8 @@ def _people(index: Index) -> Iterator[Sentence]:
     elif gaps:
         widest = max((g for g in gaps if g.high is not None), key=lambda g: g.high or 0, default=None)
         high = widest.high if widest else None
-        allowed = f" The intervals still allow differences of up to {points(high)}." if high else ""
+        reach = "" if not high else f"of {points(high)} or more" if high >= 1 else f"of up to {points(high)}"
+        allowed = f" The intervals still allow differences {reach}." if reach else ""
         text = f"No difference by group was shown in the judges' error against people.{allowed}"
         yield Sentence(text, "none")
 
@@ -197,9 +198,9 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
         if pairs:
             n, missing = Range(tuple(e.n for _, e in pairs)), Range(tuple(e.missing for _, e in pairs))
             shares = listed([f"{_ci(e)} {rubric.phrase(r)}" for r, e in pairs])
-            yield Sentence(
-                f"Of {n.formatted} edits with a score ({missing.formatted} without), {shares}.", "observed", editor
-            )
+            edits = "edit" if n.formatted == "1" else "edits"
+            text = f"Of {n.formatted} {edits} with a score ({missing.formatted} without), {shares}."
+            yield Sentence(text, "observed", editor)
     for rate in OUTCOME_RATES:
         e = index.find(Measure.rate(rate), editor)
         if e is not None and e.value:
@@ -222,7 +223,8 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
             if m.kind == MeasureKind.MEAN and (words := _mean_words(index, m.name))
         ]
         values = "; ".join(listed(parts) for parts in (rates, means) if parts)
-        text = f"Measured ({rater}), {n.formatted} edits ({missing.formatted} without a measurement): {values}."
+        edits = "edit" if n.formatted == "1" else "edits"
+        text = f"Measured ({rater}), {n.formatted} {edits} ({missing.formatted} without a measurement): {values}."
         yield Sentence(text, "observed", editor)
         yield from _by_prompt(index.instruments[rater], rater, editor, measured)
 

@@ -11,10 +11,15 @@ from evenedit.ratings.table import Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.judge_error import judge_error
-from evenedit.stats.agreement.nominal import nominal_agreement, nominal_match
-from evenedit.stats.agreement.ordinal import difference_statistics, mean_statistics, ordinal_agreement, score_statistics
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.agreement.preference import preference
+from evenedit.stats.agreement.questions import (
+    mean_match,
+    nominal_agreement,
+    nominal_match,
+    ordinal_agreement,
+    score_match,
+)
 from evenedit.stats.agreement.rank_tests import group_tests
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -56,11 +61,9 @@ def _judges(evidence: Overlap) -> Iterator[Agreement]:
                     place = Place(question, condition, editor, f"{names[a]}|{names[b]}")
                     pair = first[both], second[both]
                     levels = evidence.levels(question)
-                    if question in evidence.table.rubric.choices:
-                        wanted = nominal_match(levels, *pair)
-                    else:
-                        scores = score_statistics(*pair, levels)
-                        wanted = [*scores, *mean_statistics(*pair), *difference_statistics(*pair)]
+                    is_choice = question in evidence.table.rubric.choices
+                    scores = [] if is_choice else [*score_match(levels, *pair), *mean_match(*pair)]
+                    wanted = nominal_match(levels, *pair) if is_choice else scores
                     yield from evidence.estimate(place, wanted, rows[both], 2 * int(both.sum()))
 
 

@@ -106,4 +106,4 @@ def _furthest(tests: GroupTests, n: int) -> tuple[float, float | None, float | N
     if ends is None:
         return abs(value), None, None, n, n, f"{what}; none: nothing varies"
     low, high = ends if value > 0 else (-ends[1], -ends[0])
-    return abs(value), max(low, 0.0), high, n, n, f"{what}; analysis of means, pooled variance"
+    return abs(value), max(low, 0.0), min(high, 1.0), n, n, f"{what}; analysis of means, pooled variance"

@@ -150,22 +150,8 @@ class Overlap:
         p_adjusted: float | None = None,
     ) -> Agreement:
         """Build one result row."""
-        return Agreement(
-            statistic=statistic,
-            axis=place.axis,
-            condition=place.condition,
-            editor=place.editor,
-            group=dict(place.group),
-            raters=place.raters,
-            value=value,
-            low=low,
-            high=high,
-            n_items=n_items,
-            n_ratings=n_ratings,
-            method=method + self.mark,
-            p=p,
-            p_adjusted=p_adjusted,
-        )
+        where = place.axis, place.condition, place.editor, dict(place.group), place.raters
+        return Agreement(statistic, *where, value, low, high, n_items, n_ratings, method + self.mark, p, p_adjusted)
 
     def with_note(self, row: Agreement, note: str, **changes: Any) -> Agreement:
         """Return the row with changes and with a note at the end of its method."""

@@ -42,21 +42,6 @@ Numbers = tuple[float, Interval | None]
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleTest:
-    """A shift or one-sided rate over everybody, corrected by people's ratings."""
-
-    value: float
-    low: float | None
-    high: float | None
-    p: float | None
-    """Not adjusted; against 0, or against the tolerance for a one-sided rate."""
-    labelled: int
-    enough: bool
-    reason: str
-    judge_value: float
-
-
-@dataclass(frozen=True, slots=True)
 class PeopleGap:
     """The groups of a factor compared in one rate, corrected by people's ratings."""
 
@@ -87,13 +72,13 @@ class PeopleTests:
     rows: tuple[PredictionPowered, ...] = ()
     gaps: Mapping[tuple[str, str | None, str], PeopleGap] = field(default_factory=dict)
     """By rate, editor and factor."""
+    correction: Correction | None = field(default=None, repr=False, compare=False)
+    """What other contrasts are corrected by; None where people rated nothing that judges rated."""
 
-    def shift(self, measure: str, editor: str | None) -> PeopleTest | None:
-        """Return the test of a measure over everybody; None where people rated too little for an estimate."""
-        for r in self.rows:
-            if (r.measure, r.editor) == (measure, editor) and not r.group and r.value is not None:
-                return PeopleTest(r.value, r.low, r.high, r.p, r.labelled, r.enough, r.reason, r.judge)
-        return None
+    def shift(self, measure: str, editor: str | None) -> PredictionPowered | None:
+        """Return the estimate of a measure over everybody; None where people rated too little for one."""
+        rows = (r for r in self.rows if (r.measure, r.editor) == (measure, editor) and not r.group)
+        return next((r for r in rows if r.value is not None), None)
 
     def gap(self, rate: str, editor: str | None, factor: str) -> PeopleGap | None:
         """Return the test of rate.<rate> over the groups of a factor; None where a group has too few labels."""
@@ -123,18 +108,18 @@ def people_tests(
         for measure, e in judged
         if (e.experiment, e.condition) == DIAGNOSIS
     }
-    correction = _Correction(sample, rules, judge, PseudoPanel(sample), scores.table.rubric)
+    correction = Correction(sample, rules, judge, PseudoPanel(sample), scores.table.rubric)
     rows = list(correction.estimates(correction.overall))
     gaps: dict[tuple[str, str | None, str], PeopleGap] = {}
     for factor in sample.axes.levels:
-        panel = PseudoPanel(sample, factor)
+        panel = correction.panels[factor] = PseudoPanel(sample, factor)
         rows += correction.estimates(panel)
         rows += correction.differences(panel, gaps)
-    return PeopleTests(tuple(rows), gaps)
+    return PeopleTests(tuple(rows), gaps, correction)
 
 
 @dataclass(frozen=True, slots=True)
-class _Correction:
+class Correction:
     """Rows and tests of corrected estimates."""
 
     sample: LabelledEdits
@@ -142,6 +127,8 @@ class _Correction:
     judge: Mapping[tuple[object, ...], tuple[float, float | None, float | None]]
     overall: PseudoPanel
     rubric: Rubric
+    panels: dict[str, PseudoPanel] = field(default_factory=dict)
+    """By factor."""
 
     def lack(self, panel: PseudoPanel, e: int, at: int, groups: Iterable[int]) -> str:
         """Return what is missing for a finding by people about these groups; empty if nothing is."""
@@ -246,29 +233,11 @@ class _Correction:
         known = "inclusion weights" if self.sample.weighted else "equal weights: no inclusion probabilities are known"
         n, labelled = (int(x[list(counted), e, at].sum()) for x in (panel.counts, panel.labels))
         (low, high), (human_low, human_high) = ends or (None, None), human_ends or (None, None)
-        yield PredictionPowered(
-            measure=measure,
-            experiment=DIAGNOSIS[0],
-            condition=DIAGNOSIS[1],
-            editor=editor,
-            group=group,
-            judge=judge[0],
-            judge_low=judge[1],
-            judge_high=judge[2],
-            human=human,
-            human_low=human_low,
-            human_high=human_high,
-            value=None if few else value,
-            low=low,
-            high=high,
-            tuning=None if few else float(panel.tuning[list(counted), e, at].mean()),
-            n=n,
-            labelled=labelled,
-            method=few or (f"{METHOD}, {known}" if ends else "none: no variation in what people said"),
-            p=p,
-            enough=not reason,
-            reason=reason,
-        )
+        method = few or (f"{METHOD}, {known}" if ends else "none: no variation in what people said")
+        tuning = None if few else float(panel.tuning[list(counted), e, at].mean())
+        where = (measure, *DIAGNOSIS, editor, group)
+        people_alone, corrected = (human, human_low, human_high), (None if few else value, low, high, tuning)
+        yield PredictionPowered(*where, *judge, *people_alone, *corrected, n, labelled, method, p, not reason, reason)
 
 
 def _known(p: Values, e: int, at: int) -> float | None:

@@ -13,8 +13,8 @@ from evenedit.protocol import Rubric
 from evenedit.protocol.drift import drift
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
-from evenedit.stats.agreement.nominal import nominal_match
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
+from evenedit.stats.agreement.questions import nominal_match
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.additive import mean_of
 

@@ -296,8 +296,11 @@ class PseudoPanel:
 
     def p(self, weights: Values) -> Values:
         """Return p of a contrast of groups if all groups are equal."""
-        sure = self.crossed[0].pooled((self.factor,)).of(list(weights * np.sqrt(self.ratio)))
-        return sure.p(self.mean(weights, True).value)
+        return self.test_variance(weights).p(self.mean(weights, True).value)
+
+    def test_variance(self, weights: Values) -> Uncertainty:
+        """Return the variance of a contrast of groups if all groups are equal."""
+        return self.crossed[0].pooled((self.factor,)).of(list(weights * np.sqrt(self.ratio)))
 
     def tests(self, confidence: float) -> tuple[dict[tuple[int, int], GroupTests], dict[tuple[int, int], GroupTests]]:
         """Return the tests of equal groups by people alone and with judges, by editor and outcome."""

@@ -36,8 +36,8 @@ def outcome_reliability(rows: Iterable[Agreement]) -> dict[tuple[str, str | None
     return {(a.axis, a.editor): Reliability(STATISTIC, a.value, a.low, a.high, a.n_items, a.p) for a in rows}
 
 
-def outcome_alphas(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
-    """Yield the judges' alpha of each measure of each editor, over the edits of the diagnosis baseline.
+def outcome_alphas(scores: Scores, rules: AnalysisRules, means: bool = False) -> Iterator[Agreement]:
+    """Yield the judges' alpha of each measure, with `means` of scores too, of each editor's edits of the baseline.
 
     There is none with fewer than two judges. Pass scores without what reviewers settled, which all judges would share.
     """
@@ -46,7 +46,7 @@ def outcome_alphas(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
     if len(judges) < 2 or not len(rows):
         return
     values = scores.judged[judges][:, rows]
-    outcomes = list(counted_outcomes(scores, rules, rows))
+    outcomes = list(counted_outcomes(scores, rules, rows, means))
     codes = np.stack([np.where(applies, o.codes(values), np.nan) for o, applies in outcomes], axis=-1)
     edits = scores.edits.iloc[rows]
     face = units(edits).to_numpy(dtype=str)

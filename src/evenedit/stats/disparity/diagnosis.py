@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from evenedit.core.records import WITHOUT_PICTURE, Experiment, Outcome
 from evenedit.protocol.measures import Measure
@@ -25,11 +28,14 @@ def diagnosis_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> l
     """Build one panel per condition of the diagnosis."""
     experiment = scores.edits["experiment"] == Experiment.DIAGNOSIS
     conditions = sorted(scores.edits["condition"][experiment].unique())
-    return [_panel(scores, scored, rules, condition) for condition in conditions]
+    by_condition = {str(c): np.flatnonzero(of_diagnosis(scores.edits, c)) for c in conditions}
+    return [diagnosis_panel(scores, scored, rules, rows, condition) for condition, rows in by_condition.items()]
 
 
-def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str) -> Panel:
-    rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
+def diagnosis_panel(
+    scores: Scores, scored: Answers, rules: AnalysisRules, rows: NDArray[np.intp], condition: str
+) -> Panel:
+    """Build the panel of edits of the diagnosis."""
     edits, answers = scores.edits.iloc[rows], scored.rows(rows)
     rubric = scores.table.rubric
     ledger = MeasureTable(rubric=rubric)
@@ -51,4 +57,22 @@ def _panel(scores: Scores, scored: Answers, rules: AnalysisRules, condition: str
         if rate == "refused" or (outcome == Outcome.NO_IMAGE).any():
             measure = RatioMeasure(Measure.rate(rate), rate, "answered", "requested")
             ledger.add(measure, outcome_is(outcome, *counted), answered, requested)
+    return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)
+
+
+def score_panel(scores: Scores, questions: Iterable[str], condition: str) -> Panel:
+    """Build the panel of mean scores of one condition of the diagnosis: means of the judges' scores, not rounded."""
+    rows = np.flatnonzero(of_diagnosis(scores.edits, condition))
+    edits, rubric = scores.edits.iloc[rows], scores.table.rubric
+    applies = applicable_questions(scores.table)[rows].astype(np.int64)
+    ledger = MeasureTable(rubric=rubric)
+    for question in questions:
+        at, levels = rubric.at(question), float(len(rubric.questions[question].labels))
+        judged = scores.judged[:, rows, at].astype(np.int64) * applies[:, at]
+        raters = (judged > 0).sum(axis=0)
+        unit = int(np.lcm.reduce(np.arange(1, len(judged) + 1)))
+        names = f"sum.{question}", f"n.{question}", f"asked.{question}"
+        measure = RatioMeasure(Measure.mean(question), *names, unit=unit, bounds=(1.0, levels))
+        total = judged.sum(axis=0) * (unit // np.maximum(raters, 1))
+        ledger.add(measure, total, (raters > 0).astype(np.int64), applies[:, at])
     return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)

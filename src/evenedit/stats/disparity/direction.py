@@ -156,15 +156,8 @@ def _directions(
         if control is None or beyond is None or Measure(d.measure).kind == MeasureKind.DESTINATION:
             yield d
             continue
-        yield replace(
-            d,
-            control=control.value,
-            control_low=control.low,
-            control_high=control.high,
-            beyond=beyond.value,
-            beyond_low=beyond.low,
-            beyond_high=beyond.high,
-        )
+        d = replace(d, control=control.value, control_low=control.low, control_high=control.high)
+        yield replace(d, beyond=beyond.value, beyond_low=beyond.low, beyond_high=beyond.high)
 
 
 def _numbers(
@@ -203,24 +196,9 @@ def _numbers(
             (q.measure.kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
             or (q.measure.kind == MeasureKind.TOWARD and len(factor.codes) > 2)  # of two levels the flow says the same
         )
-        numbers[editor, str(q.measure)] = Direction(
-            factor=factor.name,
-            measure=q.measure,
-            before=q.before,
-            after=q.after,
-            experiment=panel.experiment,
-            condition=panel.condition,
-            editor=editor,
-            value=value,
-            low=low,
-            high=high,
-            total=net,
-            n=n,
-            missing=missing,
-            faces=faces,
-            prompts=int(sums.prompts[row, at]),
-            p=p if is_tested else None,
-        )
+        place = factor.name, q.measure, q.before, q.after, panel.experiment, panel.condition, editor
+        counts = net, n, missing, faces, int(sums.prompts[row, at])
+        numbers[editor, str(q.measure)] = Direction(*place, value, low, high, *counts, p if is_tested else None)
     return numbers
 
 

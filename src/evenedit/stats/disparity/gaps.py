@@ -1,8 +1,9 @@
-"""Differences between the groups of a factor: gaps with their tests, contrasts and trends."""
+"""Differences between the groups of a factor: gaps with their tests and bounds, contrasts and trends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Estimate
 from evenedit.protocol import Factor
-from evenedit.protocol.measures import MeasureKind
-from evenedit.results.results import Contrast, GapTest, GroupDifference
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.results.results import Bound, Contrast, GapTest, GroupDifference
 from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import rate_range
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Uncertainty
@@ -41,19 +43,9 @@ def gaps(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[tuple[Estimate
             name = measure.name.to(MeasureKind.GAP)
             ends = NONE if tests.range_interval is None else tests.range_interval
             count = panel.column_sum(measure.count, members, labelled)
-            estimate = Estimate(
-                measure=name,
-                experiment=panel.experiment,
-                condition=panel.condition,
-                editor=editor,
-                group={factor: "*"},
-                value=tests.gap,
-                low=ends[0],
-                high=None if ends[1] is None else min(1.0, ends[1]),
-                n=count,
-                missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                method=_range_method(tests),
-            )
+            missing = panel.column_sum(measure.applicable, members, labelled) - count
+            where, high = (name, *panel.place(editor), {factor: "*"}), None if ends[1] is None else min(1.0, ends[1])
+            estimate = Estimate(*where, tests.gap, ends[0], high, count, missing, _range_method(tests))
             faces = int((panel.sums[measure.count][members].sum(axis=0)[labelled] > 0).sum())
             yield estimate, gap_test(tests, name, panel, editor, factor, faces)
 
@@ -64,11 +56,7 @@ def gap_test(tests: GroupTests, measure: str, panel: Panel, editor: str | None, 
     smallest = tests.smallest_p
     first = None if smallest is None else tests.p.index(smallest)
     return GapTest(
-        measure=measure,
-        experiment=panel.experiment,
-        condition=panel.condition,
-        editor=editor,
-        factor=factor,
+        *(measure, *panel.place(editor), factor),
         value=tests.gap,
         highest=max(rates, key=rates.__getitem__),
         lowest=min(rates, key=rates.__getitem__),
@@ -114,8 +102,8 @@ def contrasts(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator[Contrast]
             for (row, (editor, _)), (at, measure) in product(enumerate(panel.rows()), enumerate(panel.measures)):
                 n, ends = counts[position][row, at], known_ends(low[row, at], high[row, at])
                 if measure.is_rate and 0 < n < size[row, at]:
-                    place = measure.name, panel.experiment, panel.condition, editor, {factor: level}
-                    yield Contrast(*place, float(value[row, at]), *ends, int(n))
+                    where = measure.name, *panel.place(editor), {factor: level}
+                    yield Contrast(*where, float(value[row, at]), *ends, int(n))
 
 
 def known_ends(low: float, high: float) -> Ends:
@@ -150,20 +138,11 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
             if not measure.is_rate or not scored[row, at]:  # a level without scores leaves no slope
                 continue
             count = panel.column_sum(measure.count, members, labelled)
+            missing = panel.column_sum(measure.applicable, members, labelled) - count
+            where = measure.name.to(MeasureKind.TREND), *panel.place(editor), {factor.name: "*"}
             ends = known_ends(low[row, at], high[row, at])
-            yield Estimate(
-                measure=measure.name.to(MeasureKind.TREND),
-                experiment=panel.experiment,
-                condition=panel.condition,
-                editor=editor,
-                group={factor.name: "*"},
-                value=float(value[row, at]),
-                low=ends[0],
-                high=ends[1],
-                n=count,
-                missing=panel.column_sum(measure.applicable, members, labelled) - count,
-                method="slope of group rates" + ("; none: nothing varies" if ends == NONE else ", t"),
-            )
+            method = "slope of group rates" + ("; none: nothing varies" if ends == NONE else ", t")
+            yield Estimate(*where, float(value[row, at]), *ends, count, missing, method)
 
 
 def _test_method(tests: GroupTests) -> str:
@@ -179,3 +158,25 @@ def _range_method(tests: GroupTests) -> str:
     if tests.range_interval is None:
         return "none: nothing varies"
     return "tukey-kramer, pooled variance" if tests.t[0] is not None else "korn-graubard(source)"
+
+
+def bounds(estimates: Iterable[Estimate], rater: str | None = None) -> Iterator[Bound]:
+    """Yield a bound for every gap whose groups lack scores.
+
+    A group with h hits among n valid scores and m missing ones has a rate between h / (n + m) and (h + m) / (n + m).
+    The gap is largest with one group at its top and another at its bottom, and cannot be smaller than the distance
+    between the two intervals that lie furthest apart.
+    """
+    groups: dict[tuple[str, str, str, str | None, str], list[Estimate]] = defaultdict(list)
+    for e in estimates:
+        if Measure(e.measure).kind == MeasureKind.RATE and len(e.group) == 1:
+            groups[e.measure, e.experiment, e.condition, e.editor, next(iter(e.group))].append(e)
+    for (measure, experiment, condition, editor, factor), members in groups.items():
+        shares = [e.value for e in members if e.value is not None]
+        if len(shares) < 2 or not any(e.missing for e in members):
+            continue
+        ranges = [rate_range(e) for e in members]
+        pairs = [(a, b) for i, a in enumerate(ranges) for j, b in enumerate(ranges) if i != j]
+        place = measure.replace("rate.", "gap.", 1), experiment, condition, editor, factor
+        least, most = max(0.0, *(a[0] - b[1] for a, b in pairs)), max(a[1] - b[0] for a, b in pairs)
+        yield Bound(*place, max(shares) - min(shares), least, most, sum(e.missing for e in members), rater)

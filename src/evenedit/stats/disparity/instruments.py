@@ -213,11 +213,5 @@ def _missing_reasons(table: RatingTable, rows: NDArray[np.intp], reading: Readin
         seen = [r for r, _ in Counter(reasons[selected & (reasons != "")]).most_common()]
         for group, mask in groups:
             for reason in seen if mask.any() else ():
-                yield MissingReason(
-                    measure=reading.measure,
-                    editor=editor,
-                    group=group,
-                    reason=reason,
-                    count=int((mask & (reasons == reason)).sum()),
-                    edits=int(mask.sum()),
-                )
+                count = int((mask & (reasons == reason)).sum())
+                yield MissingReason(reading.measure, editor, group, reason, count, int(mask.sum()))

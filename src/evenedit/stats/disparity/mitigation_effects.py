@@ -94,18 +94,11 @@ def _effects(
         subset = arms.only(arms.level == level) if level else arms
         fit = by_level if level else overall
         fitted = fit.effect(levels.index(level) if level else None, confidence) if isinstance(fit, Fitted) else None
+        value, low, high, p = fitted or (None, None, None, None)
         reason = fit if isinstance(fit, str) else f"none: one {main.noun}"
         yield MitigationEffect(
-            question=question,
-            outcome=outcome,
-            editor=editor,
-            group={main.name: level} if level else {},
-            feature=_mean_change(subset, True),
-            placebo=_mean_change(subset, False),
-            value=fitted[0] if fitted else None,
-            low=fitted[1] if fitted else None,
-            high=fitted[2] if fitted else None,
-            p=fitted[3] if fitted else None,
+            *(question, outcome, editor, {main.name: level} if level else {}),
+            *(_mean_change(subset, True), _mean_change(subset, False), value, low, high, p),
             interaction_p=by_level.interaction() if isinstance(by_level, Fitted) and not level else None,
             n=int(subset.feature.sum()),
             method="ancova(baseline), clustered by source x prompt" if fitted else reason,

@@ -1,4 +1,4 @@
-"""Two editors on the same portraits and prompts: paired differences, where both have a valid score."""
+"""Two editors, or two languages, on the same portraits and prompts: paired differences, where both have a score."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import ConditionKind, Experiment
+from evenedit.core.records import ConditionKind, Experiment, language_of
 from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.questions import harm_of
 from evenedit.ratings.table import Scores
 from evenedit.results.agreement import PredictionPowered
 from evenedit.results.finding import ALPHA
+from evenedit.results.sensitivities import LanguageDifference
 from evenedit.stats.engine.anom import GroupTests, group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
@@ -279,3 +280,20 @@ def _correlation(crossed: CrossedPanel, factor: str, at: int, both: tuple[GroupT
         influence.append(np.concatenate([faces[:, side, at], prompts[:, side, at]]))
     spread = float(np.sqrt(np.square(influence[0]).sum() * np.square(influence[1]).sum()))
     return float(np.clip(influence[0] @ influence[1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
+
+
+def language_differences(scores: Scores, rules: AnalysisRules) -> Iterator[LanguageDifference]:
+    """Yield each editor's rates and gaps in another language minus those in the original language.
+
+    Pairs share portrait, prompt and seed. p is Holm's within an editor and language, times the number of these.
+    """
+    edits = scores.edits[scores.edits["experiment"] == Experiment.DIAGNOSIS]
+    arms = edits[["editor", "condition"]].drop_duplicates()
+    translated = [(str(e), str(c)) for e, c in arms.itertuples(index=False) if language_of(str(c))]
+    for editor, condition in translated:
+        for d in differences(pair(scores, scores, editor, editor, condition), rules):
+            over_everybody = not d.group or "*" in d.group.values()
+            if over_everybody and Measure(d.measure).kind in (MeasureKind.RATE, MeasureKind.GAP):
+                p = None if d.p_adjusted is None else min(1.0, d.p_adjusted * len(translated))
+                place = language_of(condition), editor, d.measure, d.group
+                yield LanguageDifference(*place, d.first, d.second, d.value, d.low, d.high, d.pairs, p)

@@ -107,20 +107,11 @@ def estimates(crossed: CrossedPanel, groups: list[dict[str, str]], rules: Analys
             if applicable == 0:
                 continue
             interval, method = of_group.interval(row, at)
-            yield Estimate(
-                measure=measure.name,
-                experiment=panel.experiment,
-                condition=measure.condition or panel.condition,
-                editor=editor,
-                group=group,
-                value=measure.ratio(total, count),
-                low=interval[0] if interval else None,
-                high=interval[1] if interval else None,
-                n=count,
-                missing=applicable - count,
-                method=method,
-                wilson=wilson(total, count, rules.confidence) if measure.is_rate else None,
-            )
+            low, high = interval or (None, None)
+            place = measure.name, panel.experiment, measure.condition or panel.condition, editor, group
+            numbers = measure.ratio(total, count), low, high, count, applicable - count
+            rowwise = wilson(total, count, rules.confidence) if measure.is_rate else None
+            yield Estimate(*place, *numbers, method, rowwise)
 
 
 def rate_range(e: Estimate) -> tuple[float, float]:

@@ -161,6 +161,10 @@ class Panel:
         each: list[tuple[str | None, list[int]]] = [(name, [i]) for i, name in enumerate(self.editors)]
         return [*each, (None, list(range(len(self.editors))))]
 
+    def place(self, editor: str | None) -> tuple[str, str, str | None]:
+        """Return the experiment, the condition and the editor of a result."""
+        return self.experiment, self.condition, editor
+
     def column_sum(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
         """Return the sum of a column over these editors and clusters."""
         key = mask.tobytes()

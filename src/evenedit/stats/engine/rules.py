@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from evenedit.core.records import KnownEffect
 from evenedit.protocol import DEFAULT_RATES, Rate, Rubric, default_rubric
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.protocol.shifts import TOLERANCE
 from evenedit.results.materials import MaterialsUsed
+from evenedit.results.primary import PrimaryStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class AnalysisRules:
     """The difference up to which groups count as even; None where nothing is called so."""
     mitigation_cases: str = ""
     """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
+    primary: Mapping[str, Any] = field(default_factory=dict)
+    """The table [primary] of the study file; empty where no tests are declared."""
 
     @classmethod
     def default(cls) -> AnalysisRules:
@@ -77,17 +81,8 @@ class AnalysisRules:
             "reliability": self.reliability,
             **({} if self.margin is None else {"margin": self.margin}),
             "mitigation_cases": self.mitigation_cases,
+            **({"primary": dict(self.primary)} if self.primary else {}),
         }
-
-
-class KnownEffect(NamedTuple):
-    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
-
-    editor: str
-    measure: str
-    """rate.<rate>"""
-    group: Mapping[str, str]
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +103,5 @@ class StudyFacts:
     """By request id, the probability that the edit is among those that people rated."""
     digest: str = ""
     """The digest of the table and the rules."""
+    declared: PrimaryStanding = "stated"
+    """When the tests of [primary] were declared."""

@@ -105,14 +105,15 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
             else:
                 p = shift_p(value, overall.uncertainty(row, at), faces)
+            low, high = interval or (None, None)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
                 condition=panel.condition,
                 editor=editor,
                 value=value,
-                low=interval[0] if interval else None,
-                high=interval[1] if interval else None,
+                low=low,
+                high=high,
                 limit=limit,
                 p=p,
                 n=count,

@@ -24,6 +24,10 @@ class Uncertainty:
     variance: Values
     freedom: Values
 
+    def at(self, row: int, column: int) -> Uncertainty:
+        """Return the uncertainty of one estimate."""
+        return Uncertainty(self.variance[row, column], self.freedom[row, column])
+
     def half_width(self, confidence: float) -> Values:
         """Return the half-width of the t interval."""
         return np.asarray(np.sqrt(self.variance) * stdtrit(self.freedom, 0.5 + confidence / 2))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from evenedit.core.hashing import digest
-from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Estimate, Experiment, Kind
+from evenedit.core.records import WITHOUT_PICTURE, ConditionKind, Estimate, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
-from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import (
     ALPHA,
     AVERAGE,
@@ -24,58 +23,37 @@ from evenedit.results.finding import (
     finding_in_words,
     within,
 )
-from evenedit.results.results import GapTest, GroupDifference, Results
+from evenedit.results.results import GapTest, GroupDifference, PredictionPowered, Results
 from evenedit.results.words import factor_noun
-from evenedit.stats.agreement.prediction_powered import PeopleTest, PeopleTests
-from evenedit.stats.disparity.direction import SeenReadings
 from evenedit.stats.engine.anom import deviation_weights
-from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.shift_tests import PanelTests, ShiftTest, find_measure
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import (
     excluded_edits_clause,
+    gap_in_languages,
     influence_clause,
     missing_scores_clause,
+    noise_clause,
     one_prompt_clause,
     people_clause,
     prompt_scope_clause,
+    shift_in_languages,
     unmeasured_clause,
     unread_clause,
 )
-from evenedit.stats.findings.context import gap_in_languages, noise_clause, shift_in_languages
 from evenedit.stats.findings.contributions import contributions
+from evenedit.stats.findings.declared import DeclaredTests
 from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.direction import DirectionFindings
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, adjust, judges_sight, tested
+from evenedit.stats.findings.inputs import UNREAD, FindingInputs
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, judges_sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 from evenedit.stats.findings.representative_cases import CaseFinder
 from evenedit.stats.findings.stereotype import stereotype_findings, stereotype_tests
-from evenedit.stats.robustness.null_pairs import FalseCalls, FalseDifference
-
-UNREAD = 0.20
-"""An instrument that could not read more than this share of a group's edits shows at most something suggestive."""
-
-
-@dataclass(frozen=True, slots=True)
-class FindingInputs:
-    """What findings are made from."""
-
-    table: RatingTable
-    scores: Scores
-    rules: AnalysisRules
-    evidence: Sequence[PanelTests]
-    parts: Results
-    """The analysis without its findings."""
-    reliability: Mapping[tuple[str, str | None], Reliability] = field(default_factory=dict)
-    """The judges' agreement by measure and editor."""
-    people: PeopleTests | None = None
-    false_calls: Mapping[str, FalseCalls] = field(default_factory=dict)
-    """What raters report on null pairs."""
-    seen: Sequence[SeenReadings] = ()
-    """The levels that pictures are seen as."""
+from evenedit.stats.robustness.null_pairs import FalseDifference
 
 
 def add_findings(inputs: FindingInputs) -> Results:
@@ -90,7 +68,8 @@ def add_findings(inputs: FindingInputs) -> Results:
         directions=tuple(builder.directions.graded(builder.adjusted)),
         findings=tuple(findings),
         contributions=tuple(builder.contributions(findings)),
-        counts={**parts.counts, "tests": sum(a.p is not None for a in builder.adjusted.values())},
+        primary=tuple(builder.declared.results(builder.adjusted)),
+        counts={**parts.counts, "tests": builder.declared.number},
     )
 
 
@@ -110,14 +89,16 @@ class FindingBuilder:
         self.rules, self.parts = inputs.rules, inputs.parts
         self.factors = {f.name: f for f in inputs.table.factors}
         self.cases = CaseFinder(inputs.scores, inputs.rules)
-        self._judges = len([r for r in inputs.table.of_kind(Kind.VLM) if (inputs.table.values[r] > 0).any()])
+        self._judges = inputs.judges
         self._estimates = {_place(e): e for e in _all_estimates(self.parts)}
         shares = [(one, t) for one in inputs.evidence for t in one.shares]
         edits = inputs.table.edits
         self._both = {e for e, rows in edits.groupby("editor") if set(WITHOUT_PICTURE) <= set(rows["outcome"])}
         """Editors that both refused and answered in words: of all others, `no_picture` repeats one of the two."""
         self._shares = [
-            (one, t) for one, t in shares if t.experiment == Experiment.DIAGNOSIS and self._is_new(t.measure, t.editor)
+            (one, t)
+            for one, t in shares
+            if t.experiment == Experiment.DIAGNOSIS and self._is_said(one, t.measure, t.editor)
         ]
         self._mitigation = MitigationFindings(
             self.rules,
@@ -131,7 +112,7 @@ class FindingBuilder:
             self._gap_evidence(one, test)
             for one in inputs.evidence
             for test in one.gaps
-            if test.editor is not None and test.factor not in cannot and self._is_new(test.measure, test.editor)
+            if test.editor is not None and test.factor not in cannot and self._is_said(one, test.measure, test.editor)
         ]
         assert len({g.key for g in self.gaps}) == len(self.gaps), "two gap tests have the same key"
         self._panels = {(one.rater, one.panel.experiment, one.panel.condition): one for one in inputs.evidence}
@@ -144,19 +125,23 @@ class FindingBuilder:
         family |= {("stereotype", t.editor): p for t, _, p in self._choices}
         self.directions = DirectionFindings(inputs.table.edits, inputs.seen, self.parts.directions, self.rules)
         family |= self.directions.tests
-        self.adjusted: dict[Hashable, Adjusted] = adjust(family)
+        self.declared = DeclaredTests(inputs)
+        self.adjusted = self.declared.adjust_with(family)
 
-    def _is_new(self, measure: str, editor: str) -> bool:
-        return Measure(measure).name != "no_picture" or editor in self._both
+    def _is_said(self, one: PanelTests, measure: str, editor: str) -> bool:
+        """Return whether an outcome is no repetition of another, and none that only counts missing scores as 3."""
+        name = Measure(measure).name
+        rated = one.rater != ENSEMBLE or self._judges or name in OUTCOME_RATES
+        return bool(rated) and (name != "no_picture" or editor in self._both)
 
     # -- evidence -----------------------------------------------------------------------------------------------
 
-    def _people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+    def _people_on(self, rater: str, t: ShiftTest) -> PredictionPowered | None:
         """Return the test corrected by people's ratings; None where they rated too little."""
         test = self._any_people_on(rater, t)
         return test if test is not None and test.enough else None
 
-    def _any_people_on(self, rater: str, t: ShiftTest) -> PeopleTest | None:
+    def _any_people_on(self, rater: str, t: ShiftTest) -> PredictionPowered | None:
         if rater != ENSEMBLE or self.inputs.people is None or not _diagnosed(t.experiment, t.condition):
             return None
         return self.inputs.people.shift(t.measure, t.editor)
@@ -254,7 +239,9 @@ class FindingBuilder:
             return self._in_words(rater, t, test, sight, text)
         two_sided = t.two_sided
         false = None if people is not None or two_sided else self._false_rate(rater, t)
-        value, low, high = (t.value, t.low, t.high) if people is None else (people.value, people.low, people.high)
+        value, low, high = t.value, t.low, t.high
+        if people is not None and people.value is not None:
+            value, low, high = people.value, people.low, people.high
         margin = self.rules.margin if within(low, high, self.rules.margin) else None
         limit = t.limit + (false or 0.0)
         beyond = low is not None and high is not None and (not low <= 0 <= high if two_sided else low > limit)

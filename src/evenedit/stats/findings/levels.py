@@ -1,8 +1,9 @@
 """The level of a finding: what its test shows, and who saw it.
 
-Statistics alone give `clear` (Holm's p < 0.05 over all tests of the report), `suggestive` (Benjamini and Hochberg's
-q <= 0.05) or nothing. `clear` is then reserved for people and validated instruments. Judges alone give
-`clear_to_judges`, and less where they do not agree on the outcome as it is counted.
+Statistics alone give `clear` (Holm's p < 0.05 over all tests of the report; with declared tests theirs below their
+alpha, that of the others below the rest of 0.05), `suggestive` (Benjamini and Hochberg's q <= 0.05) or nothing. `clear`
+is then reserved for people and validated instruments. Judges alone give `clear_to_judges`, and less where they do not
+agree on the outcome as it is counted.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ class Adjusted:
     p: float | None
     p_adjusted: float | None
     q: float | None
+    alpha: float = ALPHA
+    """The familywise error of the tests that it is adjusted for."""
 
     @property
     def is_clear(self) -> bool:
-        """True if Holm's p is below 0.05."""
-        return self.p_adjusted is not None and self.p_adjusted < ALPHA
+        """True if Holm's p is below the familywise error."""
+        return self.p_adjusted is not None and self.p_adjusted < self.alpha
 
     @property
     def is_suggestive(self) -> bool:
@@ -43,13 +46,25 @@ class Adjusted:
 NOT_TESTED = Adjusted(None, None, None)
 
 
-def adjust(p: Mapping[Hashable, float | None]) -> dict[Hashable, Adjusted]:
-    """Adjust all tests of a report as one family; tests without p are no part of it."""
-    values = list(p.values())
-    return {
-        key: Adjusted(raw, one, other)
-        for key, raw, one, other in zip(p, values, holm(values), benjamini_hochberg(values), strict=True)
-    }
+P = Mapping[Hashable, float | None]
+"""p-values by test; tests without one are no part of a family."""
+
+
+def adjust(others: P, declared: P | None = None, alpha: float = ALPHA) -> dict[Hashable, Adjusted]:
+    """Adjust all tests of a report.
+
+    Declared tests share the familywise error `alpha`, the others what is left of 0.05, or all of it if every declared
+    test is rejected (Wiens 2003). q is over all tests, with half of the weight on declared ones.
+    """
+    first = holm(list((declared or {}).values()))
+    rejected = all(p is not None and p < alpha for p in first)
+    values = [*(declared or {}).values(), *others.values()]
+    known = [sum(p is not None for p in family) for family in (values[: len(first)], values[len(first) :])]
+    weights = [sum(known) / (2 * n) if all(known) else 1.0 for n in known]
+    q = benjamini_hochberg(values, [weights[0]] * len(first) + [weights[1]] * len(others))
+    levels = [alpha] * len(first) + [ALPHA if rejected else ALPHA - alpha] * len(others)
+    adjusted = zip(values, [*first, *holm(list(others.values()))], q, levels, strict=True)
+    return dict(zip([*(declared or {}), *others], (Adjusted(*row) for row in adjusted), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

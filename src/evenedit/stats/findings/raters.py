@@ -62,7 +62,7 @@ def _judge_error(parts: Results, rubric: Rubric) -> Iterator[Finding]:
         default=None,
     )
     bound = (
-        f" The intervals still allow a difference of {points(min(1.0, widest.high))} "
+        f" The intervals still allow a difference of {points(widest.high)}{' or more' if widest.high >= 1 else ''} "
         f"({_axis(widest, rubric)} by {_by(widest, factors)})."
         if widest is not None and widest.high is not None
         else ""

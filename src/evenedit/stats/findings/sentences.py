@@ -11,7 +11,7 @@ from evenedit.protocol import Factor, Rubric
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.results.finding import ENSEMBLE, Reliability
-from evenedit.results.results import GapTest, GroupDifference, MitigationEffect
+from evenedit.results.results import GapTest, GroupDifference, MitigationEffect, PredictionPowered
 from evenedit.results.words import (
     between,
     count,
@@ -23,7 +23,6 @@ from evenedit.results.words import (
     points,
     scale_points,
 )
-from evenedit.stats.agreement.prediction_powered import PeopleTest
 from evenedit.stats.disparity.gaps import weighted_sum
 from evenedit.stats.engine.anom import deviation_weights
 from evenedit.stats.engine.shift_tests import ShiftTest
@@ -44,7 +43,7 @@ def two_sided_shift(
     confidence: float,
     has_shift: bool,
     margin: float | None = None,
-    people: PeopleTest | None = None,
+    people: PredictionPowered | None = None,
 ) -> str:
     """Describe a shift of a two-sided question; `has_shift`: there are signs of one; `margin`: it is within that."""
     above, below, what = t.sides
@@ -82,7 +81,11 @@ def two_sided_shift(
 
 
 def one_sided_shift(
-    t: ShiftTest, rater: str, confidence: float, people: PeopleTest | None = None, false_calls: float | None = None
+    t: ShiftTest,
+    rater: str,
+    confidence: float,
+    people: PredictionPowered | None = None,
+    false_calls: float | None = None,
 ) -> str:
     """Describe a one-sided share, the study's tolerance and the share of false calls."""
     reach = f"{between(t.low, t.high, confidence)}; " if t.low is not None and t.high is not None else ""
@@ -97,13 +100,13 @@ def one_sided_shift(
     )
 
 
-def judges_alone(people: PeopleTest, t: ShiftTest) -> str:
+def judges_alone(people: PredictionPowered, t: ShiftTest) -> str:
     """State the judges' own value beside the one corrected by people."""
     if t.two_sided:
         above, below, _ = t.sides
-        first, second = (above, below) if people.judge_value >= 0 else (below, above)
-        return f"Judges alone: {first} minus {second} {points(abs(people.judge_value))}."
-    return f"Judges alone: {percent(people.judge_value)}."
+        first, second = (above, below) if people.judge >= 0 else (below, above)
+        return f"Judges alone: {first} minus {second} {points(abs(people.judge))}."
+    return f"Judges alone: {percent(people.judge)}."
 
 
 def no_better_than_chance(

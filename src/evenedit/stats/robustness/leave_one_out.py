@@ -47,19 +47,11 @@ def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
                     continue
                 (value,), (high,), (low,) = full
                 gaps, highest, lowest = less
-                yield LeaveOneOut(
-                    measure=measure.name.to(MeasureKind.GAP),
-                    experiment=panel.experiment,
-                    condition=panel.condition,
-                    editor=editor,
-                    factor=name,
-                    value=float(value),
-                    low=float(gaps.min()),
-                    high=float(gaps.max()),
-                    face=panel.axes.clusters[faces[np.abs(gaps - value).argmax()]],
-                    same_extremes=int(((highest == high) & (lowest == low)).sum()),
-                    faces=len(faces),
-                )
+                place = measure.name.to(MeasureKind.GAP), *panel.place(editor), name
+                face = panel.axes.clusters[faces[np.abs(gaps - value).argmax()]]
+                same = int(((highest == high) & (lowest == low)).sum())
+                numbers = float(value), float(gaps.min()), float(gaps.max())
+                yield LeaveOneOut(*place, *numbers, face, same, len(faces))
 
 
 Extremes = tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]
@@ -91,56 +83,33 @@ def influential_faces(panel: Panel, test: GapTest, level: str) -> tuple[int, int
 
 def seed_variance(scores: Scores, scored: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
     """Yield, per rate of an editor with several seeds, its range over seeds and how often seeds disagree."""
-    edits = scores.edits
+    edits, main = scores.edits, scores.table.factors[0]
     chosen = of_diagnosis(edits)
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
-        subset = edits.iloc[rows]
-        seed = np.unique(subset["seed"].to_numpy(), return_inverse=True)[1]
-        if seed.max(initial=0) == 0:
-            continue
-        case = subset.groupby(["source_id", "prompt_id"], sort=True).ngroup().to_numpy().astype(np.int64)
-        main = scores.table.factors[0]
-        codes = list(main.codes)
-        level = np.array([codes.index(c) if c in codes else -1 for c in subset[main.name]], dtype=np.int64)
-        answers = scored.rows(rows)
-        for name, rate in rules.rates.items():
+        subset, answers = edits.iloc[rows], scored.rows(rows)
+        for name, rate in rules.rates.items() if subset["seed"].nunique() > 1 else ():
             value, _ = answers.of(rate.question)
-            valid, met = rate.counted(value), rate.met(value).astype(np.int64)
-            spread = _spread(met[valid], seed[valid], case[valid], level[valid])
-            if spread is not None:
-                yield SeedSpread(
-                    Measure.rate(name), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE, editor, *spread
-                )
-
-
-def _spread(
-    met: NDArray[np.int64], seed: NDArray[np.intp], case: NDArray[np.int64], level: NDArray[np.int64]
-) -> tuple[int, float, float, float | None, float | None, float, float | None, int] | None:
-    seeds = np.unique(seed)
-    if len(seeds) < 2:
-        return None
-    rates = [float(met[seed == s].mean()) for s in seeds]
-    gaps = []
-    for s in seeds:
-        shares = [float(met[(seed == s) & (level == c)].mean()) for c in np.unique(level[(seed == s) & (level >= 0)])]
-        if len(shares) > 1:
-            gaps.append(max(shares) - min(shares))
-    count = np.bincount(case)
-    hits = np.bincount(case, weights=met)
-    several = count > 1
-    if not several.any():
-        return None
-    n, h = count[several], hits[several]
-    within = float((h * (n - h) / n / (n - 1)).mean())  # unbiased variance between the seeds of a case
-    variance = float(met.var(ddof=1)) if len(met) > 1 else 0.0
-    return (
-        len(seeds),
-        min(rates),
-        max(rates),
-        min(gaps) if gaps else None,
-        max(gaps) if gaps else None,
-        float(((h > 0) & (h < n)).mean()),
-        min(1.0, within / variance) if variance > 0 else None,
-        int(several.sum()),
-    )
+            valid = subset.assign(met=rate.met(value).astype(np.float64))[rate.counted(value)]
+            by_seed, cases = valid.groupby("seed")["met"].mean(), valid.groupby(["source_id", "prompt_id"])["met"]
+            n, met = cases.size()[cases.size() > 1], cases.sum()[cases.size() > 1]
+            if len(by_seed) < 2 or n.empty:
+                continue
+            labelled = valid[valid[main.name].isin(main.codes)]
+            levels = labelled.groupby(["seed", main.name])["met"].mean().groupby("seed")
+            gaps = (levels.max() - levels.min())[levels.size() > 1].tolist()
+            variance, within = float(valid["met"].var()), float((met * (n - met) / n / (n - 1)).mean())
+            yield SeedSpread(
+                measure=Measure.rate(name),
+                experiment=Experiment.DIAGNOSIS.value,
+                condition=ConditionKind.BASELINE.value,
+                editor=editor,
+                seeds=len(by_seed),
+                low=float(by_seed.min()),
+                high=float(by_seed.max()),
+                gap_low=min(gaps, default=None),
+                gap_high=max(gaps, default=None),
+                disagree=float(((met > 0) & (met < n)).mean()),
+                variance_share=min(1.0, within / variance) if variance > 0 else None,
+                cases=len(n),
+            )

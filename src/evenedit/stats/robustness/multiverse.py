@@ -7,7 +7,7 @@ adjustment, and the two of the paper's figure over the main factor.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -23,10 +23,10 @@ from evenedit.ratings.table import RatingTable
 from evenedit.results.results import GapTest, Multiverse, Specification
 from evenedit.stats.engine.anom import group_tests
 from evenedit.stats.engine.crossed import CrossedPanel
-from evenedit.stats.engine.measures import MeasureTable, answers
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
+from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.panel import of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.robustness.thresholds import thresholds
+from evenedit.stats.robustness.thresholds import threshold_name, threshold_panel, thresholds
 
 EXCLUSIONS = ("none", "aging prompts", "edits that need review")
 ALPHA = 0.05
@@ -53,14 +53,15 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
     rates = {rate.id: rate for t in chosen for rate in [rules.rates[Measure(t.measure).name]]}
     by_threshold: dict[tuple[Place, str], list[Specification]] = defaultdict(list)
     for scores, choices in _readings(table, rows, rules):
-        crossed = CrossedPanel(_panel(table, rows, scores, rates.values()))
+        every_cut = (cut for rate in rates.values() for cut in defensible(rate, table.rubric))
+        crossed = CrossedPanel(threshold_panel(table, rows, scores, every_cut, ConditionKind.BASELINE))
         factors = dict.fromkeys(t.factor for t in chosen)
         tested = {factor: group_tests(crossed, factor, rules.confidence) for factor in factors}
         names = [m.name for m in crossed.panel.measures]
         for t in chosen:
             rate, row = rates[Measure(t.measure).name], crossed.panel.editors.index(str(t.editor))
             for cut in defensible(rate, table.rubric):
-                of = tested[t.factor].get((row, names.index(_name(cut))))
+                of = tested[t.factor].get((row, names.index(threshold_name(cut))))
                 shares = dict(zip(of.levels, of.rates, strict=True)) if of else {}
                 both = t.highest in shares and t.lowest in shares
                 by_threshold[(t.measure, str(t.editor), t.factor), cut.rule].append(
@@ -93,22 +94,6 @@ def _readings(
         for exclusion, left_out in zip(EXCLUSIONS, (np.zeros_like(review), asks_age, review), strict=True):
             if exclusion == EXCLUSIONS[0] or left_out.any():
                 yield np.where(left_out[:, None], 0, values), (rule, missing, exclusion)
-
-
-def _panel(table: RatingTable, rows: NDArray[np.intp], scores: NDArray[np.int64], rates: Iterable[Rate]) -> Panel:
-    """Return the panel of every defensible threshold of these rates."""
-    ledger, edits = MeasureTable(rubric=table.rubric), table.edits.iloc[rows]
-    for rate in rates:
-        value = scores[:, table.at(rate.question)]
-        valid = rate.counted(value).astype(np.int64)
-        for cut in defensible(rate, table.rubric):
-            measure = RatioMeasure(_name(cut), f"met.{_name(cut)}", f"n.{rate.id}", "asked")
-            ledger.add(measure, cut.met(value).astype(np.int64), valid, np.ones_like(valid))
-    return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)
-
-
-def _name(cut: Rate) -> Measure:
-    return Measure.rate(f"{cut.id} {cut.rule}")
 
 
 def _default(rules: AnalysisRules) -> str:

@@ -93,7 +93,7 @@ def false_calls(table: RatingTable, rules: AnalysisRules) -> dict[str, FalseCall
     null = table.null_pairs
     if null is None or null.edits.empty:
         return {}
-    null = _by_face(null)
+    null = as_one_editor(null)
     calls = {}
     if null.of_kind(Kind.VLM):
         for panel in _judged(null, rules):
@@ -112,34 +112,20 @@ def judge_errors(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeErro
     null = table.null_pairs
     for at in [] if null is None or null.edits.empty else null.of_kind(Kind.VLM):
         assert null is not None
+        by_face, name, values, status = as_one_editor(null), null.raters[at], null.values[[at]], null.status[[at]]
         judge = replace(
-            _by_face(null),
-            raters=(null.raters[at],),
-            kinds=(Kind.VLM,),
-            values=null.values[[at]],
-            status=null.status[[at]],
-            confidence=None,
-            readings=(),
-            settled=None,
+            by_face, raters=(name,), kinds=(Kind.VLM,), values=values, status=status, readings=(), settled=None
         )
+        judge = replace(judge, confidence=None)
         single = replace(rules, ensemble={experiment.value: "primary" for experiment in Experiment})
         for panel in _judged(judge, single):
             for e in estimates(CrossedPanel(panel), panel.axes.groups(), rules):
                 name = Measure(e.measure)
                 is_rate = name.kind == MeasureKind.RATE and name.name in rules.rates and _is_false(name)
                 if e.editor is not None and e.value is not None and is_rate:
-                    yield JudgeError(
-                        judge=null.raters[at],
-                        measure=e.measure,
-                        threshold=f"{rules.rates[name.name].question} {rules.rates[name.name].rule}",
-                        group=e.group,
-                        error="false_calls",
-                        value=e.value,
-                        low=e.low,
-                        high=e.high,
-                        n=e.n,
-                        source="null_pairs",
-                    )
+                    rule = f"{rules.rates[name.name].question} {rules.rates[name.name].rule}"
+                    place = null.raters[at], e.measure, rule, e.group, "false_calls"
+                    yield JudgeError(*place, e.value, e.low, e.high, e.n, "null_pairs")
 
 
 def _is_false(measure: str) -> bool:
@@ -147,7 +133,7 @@ def _is_false(measure: str) -> bool:
     return Measure(measure).name.removeprefix("measured_") not in WANTED_OF_NOTHING
 
 
-def _by_face(null: RatingTable) -> RatingTable:
+def as_one_editor(null: RatingTable) -> RatingTable:
     """Return null pairs as the edits of one editor; the prompt that was shown is not a unit, as nothing was edited."""
     place = {"editor": NULL_PAIR_EDITOR, "condition": str(ConditionKind.BASELINE), "prompt_id": ""}
     return replace(null, edits=null.edits.assign(**place), asks={})

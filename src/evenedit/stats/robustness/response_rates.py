@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from evenedit.core.records import ConditionKind, Experiment, Kind, Status
-from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import applicable_questions as asked_of
 from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
@@ -20,14 +20,24 @@ from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Column, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
+ENDS = (Status.SCORED, Status.REFUSED, Status.UNPARSEABLE, Status.FAILED)
+"""How calls end, in the order of `Coverage`."""
+
 
 def coverage(table: RatingTable) -> Iterator[Coverage]:
     """Yield calls by state per judge, experiment and editor: over everybody, then over each group of each factor."""
     open_counts = _open_counts(table)
-    for number, factor in enumerate(table.factors):
-        for row in _by_factor(table, factor, overall=number == 0):
-            place = (row.rater, row.experiment, row.editor, *row.group.items())
-            yield replace(row, unanswered_questions=open_counts.get(place, {}))
+    for (number, factor), rater in product(enumerate(table.factors), _askable(table)):
+        called = table.status[rater] != NOT_ASKED
+        calls = table.edits.loc[called, ["experiment", "editor", factor.name]].assign(ended=table.status[rater][called])
+        for (experiment, editor), several in calls.groupby(["experiment", "editor"]):
+            groups = [({factor.name: code}, several[several[factor.name] == code]) for code in factor.codes]
+            for group, rows in [*([({}, several)] if number == 0 else []), *groups]:
+                if len(rows):
+                    scored, *others = (int((rows["ended"] == STATUSES.index(status)).sum()) for status in ENDS)
+                    name, arm, by = table.raters[rater], str(experiment), str(editor)
+                    unanswered = open_counts.get((name, arm, by, *group.items()), {})
+                    yield Coverage(name, arm, by, group, scored, others[0], others[1], others[2], unanswered)
 
 
 def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
@@ -71,42 +81,6 @@ def _add_unanswered(ledger: MeasureTable, name: str, without: Column, applicable
 def _askable(table: RatingTable) -> list[int]:
     """Return judges, then instruments; people have no calls."""
     return [*table.of_kind(Kind.VLM), *table.of_kind(Kind.INSTRUMENT)]
-
-
-def _by_factor(table: RatingTable, factor: Factor, *, overall: bool) -> Iterator[Coverage]:
-    name, codes = factor.name, factor.codes
-    level = table.edits[name].map({code: at for at, code in enumerate(codes)})
-    level_at = level.fillna(len(codes)).to_numpy(np.int64)
-    editors = sorted(table.edits["editor"].unique())
-    editor_at = table.edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
-    experiments = list(Experiment)
-    experiment = table.edits["experiment"].map({e.value: at for at, e in enumerate(experiments)})
-    shape = (len(experiments), len(editors), len(codes) + 1, len(STATUSES))
-    for rater in _askable(table):
-        status = table.status[rater].astype(np.int64)
-        called = status != NOT_ASKED
-        at = np.ravel_multi_index(
-            (experiment.to_numpy(np.int64)[called], editor_at[called], level_at[called], status[called]), shape
-        )
-        tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
-        for e, experiment_id in enumerate(experiments):
-            for i, editor in enumerate(editors):
-                for group, counts in [
-                    *([({}, tally[e, i].sum(axis=0))] if overall else []),
-                    *(({name: code}, tally[e, i, r]) for r, code in enumerate(codes)),
-                ]:
-                    if counts.any():
-                        ended = {status: int(counts[STATUSES.index(status)]) for status in Status}
-                        yield Coverage(
-                            rater=table.raters[rater],
-                            experiment=experiment_id.value,
-                            editor=editor,
-                            group=group,
-                            scored=ended[Status.SCORED],
-                            refused=ended[Status.REFUSED],
-                            unparseable=ended[Status.UNPARSEABLE],
-                            failed=ended[Status.FAILED],
-                        )
 
 
 def _open_counts(table: RatingTable) -> dict[tuple[object, ...], dict[str, tuple[int, int]]]:

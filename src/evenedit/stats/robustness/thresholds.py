@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +15,10 @@ from evenedit.protocol import Rate, Rubric
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
-from evenedit.ratings.table import RatingTable, Scores
+from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Sensitivity
-from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.measures import MeasureTable, answers
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -29,48 +32,49 @@ def thresholds(rate: Rate, rubric: Rubric) -> list[Rate]:
     return [replace(rate, at_most=cut) for cut in range(1, top)]
 
 
+def threshold_panel(
+    table: RatingTable, rows: NDArray[np.intp], scores: NDArray[Any], cuts: Iterable[Rate], condition: str
+) -> Panel:
+    """Return the panel of rates under these thresholds, from scores [row, question] that are 0 where missing."""
+    ledger, edits = MeasureTable(rubric=table.rubric), table.edits.iloc[rows]
+    for cut in cuts:
+        value, name = scores[:, table.at(cut.question)].astype(np.int64), threshold_name(cut)
+        valid = cut.counted(value).astype(np.int64)
+        measure = RatioMeasure(name, f"met.{name}", f"n.{cut.id}", "asked")
+        ledger.add(measure, cut.met(value).astype(np.int64), valid, np.ones_like(valid))
+    return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, condition)
+
+
+def threshold_name(cut: Rate) -> Measure:
+    """Return the name of a rate under a threshold."""
+    return Measure.rate(f"{cut.id} {cut.rule}")
+
+
 def sensitivity(table: RatingTable, rules: AnalysisRules) -> Iterator[Sensitivity]:
     """Yield rates and gaps of the main factor in the diagnosis, per editor and pooled, under every choice."""
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
-    if not chosen.any():
-        return
-    for missing in MISSING_POLICIES:
-        scores = combine(table, rules.ensemble, missing)
-        for condition in sorted(table.edits["condition"][chosen].unique()):
-            rows = chosen & (table.edits["condition"] == condition).to_numpy()
-            yield from _rows(scores, rows, condition, replace(rules, missing=missing), rules)
-
-
-def _rows(
-    scores: Scores, rows: NDArray[np.bool_], condition: str, varied: AnalysisRules, rules: AnalysisRules
-) -> Iterator[Sensitivity]:
-    edits = scores.edits[rows]
-    main = scores.table.factors[0]
-    codes = main.codes
-    level = edits[main.name].map({code: at for at, code in enumerate(codes)}).fillna(len(codes)).to_numpy(np.int64)
-    editors = sorted(edits["editor"].unique())
-    editor = edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
-    scored = answers(scores, varied).rows(np.flatnonzero(rows))
-    for rate in rules.rates.values():
-        top = len(scores.table.rubric.questions[rate.question].labels)
-        shape = (len(editors), len(codes) + 1, top + 1)
-        at = np.ravel_multi_index((editor, level, scored.of(rate.question)[0]), shape)
-        tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
-        for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
-            for cut in thresholds(rate, scores.table.rubric):
-                answers_there = np.arange(top + 1)
-                total = counts[:, cut.met(answers_there)].sum(axis=1)
-                count = counts[:, cut.counted(answers_there)].sum(axis=1)
-                shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
+    edits, main = table.edits, table.factors[0].name
+    conditions = sorted(edits["condition"][edits["experiment"] == Experiment.DIAGNOSIS].unique())
+    cuts = [(rate, thresholds(rate, table.rubric)) for rate in rules.rates.values()]
+    for missing, condition in product(MISSING_POLICIES, conditions):
+        scores, rows = combine(table, rules.ensemble, missing), np.flatnonzero(of_diagnosis(edits, condition))
+        values = answers(scores, replace(rules, missing=missing)).values[rows]
+        panel = threshold_panel(table, rows, values, (cut for _, several in cuts for cut in several), condition)
+        measures = {m.name: m for m in panel.measures}
+        masks = [panel.axes.mask({}), *(panel.axes.mask({main: level}) for level in panel.axes.levels.get(main, ()))]
+        for (rate, several), (editor, members) in product(cuts, panel.rows()):
+            for cut in several:
+                m = measures[threshold_name(cut)]
+                sums = [[panel.column_sum(column, members, mask) for column in (m.total, m.count)] for mask in masks]
+                shares = [total / n for total, n in sums[1:] if n]
                 yield Sensitivity(
                     measure=Measure.rate(rate.id),
-                    experiment=Experiment.DIAGNOSIS.value,
+                    experiment=panel.experiment,
                     condition=condition,
-                    editor=name,
+                    editor=editor,
                     threshold=cut.rule,
-                    missing=varied.missing,
-                    is_default=cut == rate and varied.missing == rules.missing,
-                    value=int(total.sum()) / int(count.sum()) if count.sum() else None,
+                    missing=missing,
+                    is_default=cut == rate and missing == rules.missing,
+                    value=m.ratio(*sums[0]),
                     gap=max(shares) - min(shares) if len(shares) > 1 else None,
-                    n=int(count.sum()),
+                    n=sums[0][1],
                 )

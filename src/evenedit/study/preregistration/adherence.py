@@ -10,20 +10,19 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import RemoteImages
 from evenedit.core.records import Outcome
 from evenedit.design import requests as design
-from evenedit.gate.gate import FindingRule, Rule, check, parse_rule_for
+from evenedit.gate.gate import AnyRule, FindingRule, PrimaryRule, check, parse_rule_for
 from evenedit.protocol import Rubric
 from evenedit.protocol.measures import MeasureKind
 from evenedit.results.finding import Finding
 from evenedit.results.preregistration import HypothesisOutcome, PlanChange, Preregistration, Standing
 from evenedit.results.results import Results
 from evenedit.storage.data_state import changed_tables, data_state
-from evenedit.storage.study_history import HistoryEvent, StudyHistory, chain_breaks
+from evenedit.storage.study_history import RUN_FINISHED, RUN_STARTED, HistoryEvent, StudyHistory, chain_breaks
 from evenedit.study.context import StudyContext
 from evenedit.study.preregistration.seal import Seal, changes_between, current_plan, read_seal
 
 ABOUT_EDITORS = ("shift", "gap", "mitigation", "stereotype")
 """Kinds of findings that a hypothesis can be about; the others warn of the design, the judges or the people."""
-RUN_STARTED, RUN_FINISHED = "run began", "run ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,7 @@ class PlanAdherence:
             preregistration=Preregistration(
                 self.seal.sealed, self.seal.digest, changes, tuple(_outcomes(results, sealed, standing))
             ),
+            primary=tuple(replace(t, standing="exploratory") if changes else t for t in results.primary),
             findings=tuple(
                 replace(f, standing=standing if _is_stated(f, rules, results.full_rubric) else "exploratory")
                 if f.kind in ABOUT_EDITORS
@@ -86,15 +86,17 @@ def _outcomes(results: Results, sealed: Sequence[tuple[str, str]], standing: Sta
             yield HypothesisOutcome(text, why, one.editor, one.answer.value, one.evidence, standing)
 
 
-def _is_stated(finding: Finding, rules: Sequence[Rule | FindingRule], rubric: Rubric) -> bool:
+def _is_stated(finding: Finding, rules: Sequence[AnyRule], rubric: Rubric) -> bool:
     """Return whether a finding concerns what one of the hypotheses names."""
     return any(_is_about(finding, rule, rubric) for rule in rules)
 
 
-def _is_about(finding: Finding, rule: Rule | FindingRule, rubric: Rubric) -> bool:
+def _is_about(finding: Finding, rule: AnyRule, rubric: Rubric) -> bool:
     """Return whether a finding concerns what a hypothesis names."""
     if isinstance(rule, FindingRule):
         return rule.kind is None or finding.kind == rule.kind
+    if isinstance(rule, PrimaryRule):
+        return False
     if (finding.experiment, finding.condition) != (rule.experiment, rule.condition):
         return False
     names = {str(rule.measure)}

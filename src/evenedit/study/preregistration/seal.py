@@ -19,7 +19,7 @@ from evenedit.core.images import encode, write_whole
 from evenedit.core.records import Source
 from evenedit.core.version import __version__
 from evenedit.design import requests as design
-from evenedit.gate.gate import parse_rule
+from evenedit.gate.gate import PrimaryRule, parse_rule
 from evenedit.judges.prompt import prompt_hash
 from evenedit.protocol.rubric import QUESTIONS
 from evenedit.results.preregistration import PlanChange
@@ -30,7 +30,7 @@ FILE = "seal.json"
 SCHEMA = "evenedit.seal/1"
 FROZEN = {
     *("study", "factors", "prompts", "experiments", "editors", "judges", "instruments", "ensemble", "thresholds"),
-    *("statistics", "findings", "hypotheses"),
+    *("statistics", "findings", "hypotheses", "primary"),
 }
 """Tables of the study file that are frozen whole."""
 SURVEY = (
@@ -91,14 +91,22 @@ def seal_study(study: StudyContext) -> Seal:
         raise EvenEditError(f"the study is sealed already: {path}. A plan can be sealed once")
     if study.store.edits():
         raise EvenEditError(f"{len(study.store.edits()):,} edits are made already; a plan is sealed before the first")
-    instruments = study.design.instruments({}).raters
-    readings = [name for rater in instruments for name in rater.spec.reading_names]
-    for one in study.file.sections.hypotheses:
-        parse_rule(one.rule, study.file.factors, readings, study.file.rubric)
+    check_hypotheses(study)
     seal = Seal(datetime.now(UTC).isoformat(timespec="seconds"), __version__, current_plan(study))
     write_whole(path, seal.to_json().encode())
     StudyHistory(study.folder).add("sealed", seal=seal.digest)
     return seal
+
+
+def check_hypotheses(study: StudyContext) -> None:
+    """Raise if a hypothesis is no rule of the gate, or about a test that is not declared."""
+    file = study.file
+    readings = [name for rater in study.design.instruments({}).raters for name in rater.spec.reading_names]
+    tests = len(file.sections.primary.tests) if file.sections.primary else 0
+    for one in file.sections.hypotheses:
+        rule = parse_rule(one.rule, file.factors, readings, file.rubric)
+        if isinstance(rule, PrimaryRule):
+            rule.check_number(tests)
 
 
 def read_seal(study: StudyContext) -> Seal | None:
@@ -140,6 +148,8 @@ def frozen_tables(sections: Sections) -> dict[str, Any]:
     diagnosis = body["experiments"]["diagnosis"]
     if diagnosis and diagnosis["null_pairs"] is None:  # earlier seals have no such key
         del diagnosis["null_pairs"]
+    if body["primary"] is None:
+        del body["primary"]
     later = [key for key in ("without", "direction") if not body["study"][key]]
     later += [] if sections.study.direction else ["direction_shows"]
     body["study"] = {key: value for key, value in body["study"].items() if key not in later}  # earlier seals lack them

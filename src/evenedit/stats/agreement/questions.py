@@ -1,23 +1,24 @@
-"""Scores on one question: agreement of people with one another, and of judges with people."""
+"""Agreement on one question, a scale or a choice: of people with one another, and of judges with people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenedit.ratings.combine import majority
+from evenedit.ratings.table import MISSING
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement import pairwise as against
-from evenedit.stats.agreement.binned_labels import labels
 from evenedit.stats.agreement.inter_rater import Ratings
-from evenedit.stats.agreement.nominal import nominal_match
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows, Wanted
 from evenedit.stats.engine.additive import mean_of
+from evenedit.stats.engine.rules import AnalysisRules
 
 HALF_UP = "people's mean, half up"
 MEAN = "people's mean"
@@ -25,19 +26,72 @@ MEAN_OF_PEOPLE = mean_of("mean_people")
 """Over the items that both rated, or people alone where no judge did; with the mean difference it gives the judges'."""
 
 
-def score_statistics(a: NDArray[Any], b: NDArray[Any], levels: int) -> Wanted:
+def nominal_match(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
+    """Accuracy and Cohen's kappa of two series of answers."""
+    return [(against.accuracy, (a, b)), (against.cohen(levels), (a, b))]
+
+
+def nominal_agreement(
+    evidence: Overlap, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8]
+) -> Iterator[Agreement]:
+    """Yield the agreement of people with one another, and of the judges with people's majority."""
+    n, levels = int((ratings > 0).sum()), evidence.levels(place.axis)
+    spec = evidence.table.rubric.spec_by_column[place.axis]
+    labels = spec.columns[place.axis].labels
+    undecided = [labels.index(code) + 1 for code in spec.open_codes]
+    among = (reliability.fleiss(levels), reliability.alpha_nominal(levels))
+    yield from evidence.estimate(place, [(s, (ratings,)) for s in among], rows, n)
+    both = judged > 0
+    if both.any():
+        most = majority(ratings[both].T.astype(np.int8), levels, undecided, undecided[0] if undecided else MISSING)
+        wanted = nominal_match(levels, judged[both], most)
+        yield from evidence.estimate(place, wanted, rows[both], int((ratings[both] > 0).sum()), "people's majority")
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedLabel:
+    """How a score becomes one of a few words."""
+
+    names: tuple[str, ...]
+    code: tuple[int, ...]
+    """By score from 1: the 1-based position of its name."""
+
+    def of(self, scores: NDArray[np.integer]) -> NDArray[np.int8]:
+        """[item]: the position of each score's name."""
+        return np.asarray(np.array((0, *self.code), dtype=np.int8)[scores])
+
+    @property
+    def note(self) -> str:
+        """The scores of each name, in words."""
+        return ", ".join(
+            f"{name}: {'/'.join(str(s) for s, c in enumerate(self.code, 1) if c == at)}"
+            for at, name in enumerate(self.names, 1)
+        )
+
+
+def binned_labels(rules: AnalysisRules) -> dict[str, BinnedLabel]:
+    """Return the binned label of each labelled question, by the thresholds of the rates."""
+    labels_by_question = {}
+    if {"edit_success", "soft_erasure"} <= set(rules.rates):
+        applied, erased = rules.rates["edit_success"].at_least or 4, rules.rates["soft_erasure"].at_most or 2
+        code = tuple(1 if s >= applied else 3 if s <= erased else 2 for s in range(1, 6))
+        labels_by_question["edit_success"] = BinnedLabel(("yes", "partial", "no"), code)
+    for rate in ("gender_change", "race_change"):
+        if rate in rules.rates:
+            changed = rules.rates[rate].at_least or 3
+            code = tuple(1 if s >= changed else 2 for s in range(1, 6))
+            labels_by_question[rules.rates[rate].question] = BinnedLabel(("yes", "no"), code)
+    return labels_by_question
+
+
+def score_match(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
     """Return the statistics of two integer scores on a scale of so many levels."""
     return [(s, (a, b)) for s in (*against.weighted_kappas(levels), against.exact_agreement, against.within_one)]
 
 
-def mean_statistics(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """Return the statistics of a score and another score or mean."""
-    return [(s, (a, b)) for s in (against.spearman, against.mae)]
-
-
-def difference_statistics(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """Return the statistics of the difference, first minus second."""
-    return [(against.mean_difference, (a, b))]
+def mean_match(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
+    """Return the statistics of a score and another score or mean; the difference is first minus second."""
+    return [(s, (a, b)) for s in (against.spearman, against.mae, against.mean_difference)]
 
 
 def ordinal_agreement(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
@@ -81,9 +135,9 @@ def _judge_vs_people(
     mean = people.means(ratings)
     n = int((ratings > 0).sum())
     yield from evidence.estimate(
-        place, score_statistics(a, people.rounded_mean(ratings), evidence.levels(place.axis)), rows, n, HALF_UP
+        place, score_match(evidence.levels(place.axis), a, people.rounded_mean(ratings)), rows, n, HALF_UP
     )
-    wanted = [*mean_statistics(a, mean), *difference_statistics(a, mean), (MEAN_OF_PEOPLE, (mean,))]
+    wanted = [*mean_match(a, mean), (MEAN_OF_PEOPLE, (mean,))]
     for row in evidence.estimate(place, wanted, rows, n, MEAN):
         yield _with_p(evidence, row)
 
@@ -121,7 +175,7 @@ def _labelled(
     evidence: Overlap, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
 ) -> Iterator[Agreement]:
     """Yield the agreement of judges with people, with scores turned into labels."""
-    label = labels(evidence.rules).get(place.axis)
+    label = binned_labels(evidence.rules).get(place.axis)
     if label is None:
         return
     place = replace(place, axis=f"{place.axis}.label")

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import ConditionKind, Experiment, Request, Source
+from evenedit.core.records import ConditionKind, Experiment, KnownEffect, Request, Source
 from evenedit.protocol import Rate
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.simulation.editors import SimulatedEditor
-from evenedit.stats.engine.rules import KnownEffect
 
 NEGLIGIBLE = 1e-9
 """A planted difference below this is none."""
