@@ -50,6 +50,8 @@ SHADING, ROOM = 15.0, 0.6
 """L* around the tone that moves as a whole, at most this share of the way to black and white; the rest is squeezed."""
 FARTHEST = 2.0
 """L* by which a reading may miss its aim, however wide its interval."""
+LARGEST = 20.0
+"""L* by which a version may differ from its portrait; farther than that, readings were not checked."""
 NO_SKIN = "no face, or too little skin in sight"
 
 
@@ -114,6 +116,8 @@ def certified(photograph: Picture, number: int) -> tuple[Pixels | None, Certific
         return None, Certificate(number, NO_SKIN)
     version = recoloured(photograph.rgb, face, now, MONK[number - 1])
     aimed = MONK[number - 1][0] - now[0]
+    if abs(aimed) > LARGEST:
+        return version, Certificate(number, f"the tone is more than {LARGEST:.0f} L* away", aimed)
     m = measure(photograph, Image.fromarray(version), identity=False)
     read, low, high = m.skin_delta_L, m.skin_delta_L_low, m.skin_delta_L_high
     refused = ""
