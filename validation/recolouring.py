@@ -57,10 +57,10 @@ def run(folder: Path) -> Validation | None:
         f"{len(people)} photographs of the half of people on which no threshold of the instrument was chosen, 512 × "
         "512 pixels, recoloured to each of the ten Monk tones. The law by which shading moves was chosen on 12 "
         "photographs, some of them among these. That a reading must be within 2 L* of its aim, whatever its interval, "
-        "was added after a first run on these photographs, in which 92.1 % were within 2 L*; that a tone may be at most "
-        f"{LARGEST:.0f} L* away, after a second, with 91.9 %. Second method: the median L* of the skin points of a mesh "
-        "that is searched anew in each picture, without the instrument's rules. Its error is the change of this median "
-        "minus the change aimed at.",
+        "was added after a first run on these photographs, in which 92.1 % were within 2 L*; that a tone may be at "
+        f"most {LARGEST:.0f} L* away, after a second, with 91.9 %. Second method: the median L* of the skin points of "
+        "a mesh that is searched anew in each picture, without the instrument's rules. Its error is the change of this "
+        "median minus the change aimed at.",
         "",
         *table([*rows, _row("all", [(c, e) for _, c, e in made]), _row(f"at most {LARGEST:.0f} L* away", near)]),
         "",
