@@ -20,7 +20,7 @@ from evenedit.sources.twins import Twins
 from tests.sources.test_twins import MONK as MONK_FACTOR
 from tests.support.studies import open_study, write_study
 
-PEOPLE = {"race": ["Latino", "Indian"], "gender": ["Female"], "age": ["30s"]}
+PEOPLE = {"race": ["Indian"], "gender": ["Female"], "age": ["30s", "50s"]}
 
 
 @pytest.fixture(scope="module")
