@@ -134,25 +134,31 @@ def postgres_url(postgres: Any) -> str:
     return str(postgres.get_uri())
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """A bucket on a server of our own, which counts its requests."""
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The address of an object store of our own; one for all tests, as its clients are kept by the process."""
     from moto.server import ThreadedMotoServer
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        server = ThreadedMotoServer(port=0)
-        server.start()
-        host, port = server.get_host_and_port()
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        import s3fs
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
 
-        s3fs.S3FileSystem().mkdir("faces")
-        yield "s3://faces/study"
-        server.stop()
-    os.environ.pop("AWS_ENDPOINT_URL", None)
+
+@pytest.fixture(scope="module")
+def bucket(object_store: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A folder of a bucket of the module's own."""
+    import s3fs
+
+    name = request.module.__name__.rpartition(".")[2].replace("_", "-")
+    with pytest.MonkeyPatch.context() as patch:
+        for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(key, "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", object_store)
+        s3fs.S3FileSystem().mkdir(name)
+        yield f"s3://{name}/study"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

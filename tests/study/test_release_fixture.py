@@ -39,8 +39,8 @@ def test_a_run_repeats_no_edit_and_no_call(folder: Path, evenedit: Command) -> N
     after = rows_of(folder / "study.db")
     grown = {table for table in before if before[table] != after[table]}
     measured_anew = {"measurements", "replies", "ratings"}  # pictures are measured by the present version
-    assert grown <= {"runs", "history", "alembic_version", *measured_anew}, grown
-    assert all(before[table] <= after[table] for table in measured_anew)
+    assert grown <= {"runs", "history", "alembic_version", "facts", *measured_anew}, grown
+    assert all(before[table] <= after[table] for table in ("facts", *measured_anew))
     judged = [{row for row in rows["replies"] if "judge" in row} for rows in (before, after)]
     assert judged[0] == judged[1]
     assert len(after["runs"]) == len(before["runs"]) + 1

@@ -122,11 +122,11 @@ def finalise(study: Path) -> None:
 @click.option("--derivatives-allowed", is_flag=True, help="Confirm that licence and consent allow derived pictures.")
 @example("evenedit sources recolour my-study --out twins --tones 5,6,7,8 --derivatives-allowed")
 def recolour(study: Path, out: Path, tones: str, derivatives_allowed: bool) -> None:
-    """Make versions of the study's photographs with other tones of skin, for [sources] kind = "twins".
+    """Make versions of photographs with other tones of skin.
 
-    Versions are pictures of real people as they never looked: they need the licence of the photographs and the consent
-    of the people in them, stay within the study, and are never published. The skin instrument certifies each version;
-    the others are not written.
+    They are for [sources] kind = "twins". Versions are pictures of real people as they never looked: they need the
+    licence of the photographs and the consent of the people in them, stay within the study, and are never published.
+    The skin instrument certifies each version; the others are not written.
     """
     from evenedit.core.errors import EvenEditError
     from evenedit.curation.recolour import STATEMENT, write_twins

@@ -43,13 +43,17 @@ class DeclaredTest:
     lower: tuple[str, ...]
     """Groups of the side `low`."""
     trend: bool
+    """Whether the contrast is the trend over the levels of an ordered factor."""
     standing: PrimaryStanding
+    """When the test was declared, and whether its declaration is sealed."""
     alpha: float
     """Holm's p is held against this: the familywise error of the tests that it is adjusted for."""
     value: float | None
     """`high` minus `low`, the change from level to level, or the estimate of everybody; None where nothing is known."""
     low: float | None
+    """Lower end of the 95 % interval."""
     high: float | None
+    """Upper end of the 95 % interval."""
     p: float | None
     """Not adjusted; None where there is no test."""
     p_adjusted: float | None
@@ -59,7 +63,9 @@ class DeclaredTest:
     level: str
     """A finding's level, or none where no effect was shown."""
     evidence: Evidence
+    """Who saw it."""
     reliability: Reliability | None
+    """The judges' agreement on the outcome; None where judges do not give it."""
     detectable: float | None
     """The effect that 80 of 100 studies like this one find, from the study's own variance."""
     limit: float
@@ -67,7 +73,9 @@ class DeclaredTest:
     n: int
     """Edits with a valid score."""
     missing: int
+    """Edits without a score."""
     faces: int
+    """Portraits with a score."""
     prompts: int
     text: str
     """The outcome in a sentence."""
