@@ -10,6 +10,7 @@ from scipy.stats import t as student
 from evenedit.stats import AnalysisRules
 from evenedit.stats.engine.contrasts import adjusted, contrast_test, everybody_test
 from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import GroupEstimates
 from tests.support.panels import RACES, panel_of
 
 RULES = AnalysisRules.default()
@@ -79,7 +80,8 @@ def test_a_side_of_fewer_than_three_faces_is_not_tested_and_a_group_without_a_sc
 def test_everybody_is_tested_against_a_limit():
     crossed = CrossedPanel(panel_of(codes(2), 4))
     share = crossed.panel.cells[..., 0].sum() / (40 * 12)
-    lower, higher = (everybody_test(crossed, 0, 0, limit, RULES) for limit in (0.0001, 0.9))
+    overall = GroupEstimates.of(crossed, {}, RULES.confidence)
+    lower, higher = (everybody_test(overall, 0, 0, limit) for limit in (0.0001, 0.9))
     assert lower is not None and higher is not None and lower.value == pytest.approx(share)
     assert lower.p < 0.001 and higher.p == pytest.approx(1), "only values above the limit count"
 

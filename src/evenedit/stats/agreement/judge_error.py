@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenedit.protocol.measures import Measure
 from evenedit.results.results import Agreement
@@ -21,7 +20,7 @@ from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Panel, by_face
 
 UNIT = 10**6
 """Differences are summed in millionths."""
@@ -59,28 +58,19 @@ def _panels(evidence: Overlap, condition: str) -> tuple[Panel, Panel]:
         n = (~np.isnan(answers)).sum(axis=0)
         seen = np.nansum(answers, axis=0) / np.maximum(n, 1)
         both = (n > 0) & ~np.isnan(judged)
-        _add(errors, outcome, "error", np.where(both, judged - seen, 0.0), both, UNIT)
-        change, called = seen >= MAJORITY, judged == 1
-        _add(shares, outcome, FALSE_CALLS, both & ~change & called, both & ~change)
-        _add(shares, outcome, MISSES, both & change & ~called, both & change)
+        errors.add_ratio(_of(outcome, "error"), np.where(both, judged - seen, 0.0), both, both, unit=UNIT)
+        called = judged == 1
+        unchanged, changed = both & (seen < MAJORITY), both & (seen >= MAJORITY)
+        shares.add_ratio(_of(outcome, FALSE_CALLS), unchanged & called, unchanged, unchanged)
+        shares.add_ratio(_of(outcome, MISSES), changed & ~called, changed, changed)
     edits = evidence.table.edits.iloc[rows]
     axes = by_face(edits, evidence.table.factors)
     first, second = (t.panel(edits, axes, "", condition) for t in (errors, shares))
     return first, second
 
 
-def _add(
-    table: MeasureTable,
-    outcome: CountedOutcome,
-    name: str,
-    total: NDArray[np.float64] | NDArray[np.bool_],
-    count: NDArray[np.bool_],
-    unit: int = 1,
-) -> None:
-    measure = Measure.rate(f"{name}.{outcome.measure.name}")
-    columns = f"total.{measure}", f"n.{measure}", f"n.{measure}"
-    sizes = count.astype(np.int64)
-    table.add(RatioMeasure(measure, *columns, unit=unit), np.rint(total * unit).astype(np.int64), sizes, sizes)
+def _of(outcome: CountedOutcome, error: str) -> Measure:
+    return Measure.rate(f"{error}.{outcome.measure.name}")
 
 
 def _tests(evidence: Overlap, condition: str, panel: Panel) -> Iterator[Agreement]:

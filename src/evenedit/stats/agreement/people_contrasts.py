@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from evenedit.stats.agreement.prediction_powered import FEWEST_FACES, FEWEST_LABELS, Correction
-from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, share_p
-
-
-@dataclass(frozen=True, slots=True)
-class PeopleContrast:
-    """The corrected number with its test."""
-
-    value: float
-    low: float | None
-    high: float | None
-    p: float | None
-    sure: Uncertainty
-    sides: tuple[float, float]
-    labelled: int
-    reason: str
-    """What is missing for a result by people; empty if nothing is."""
+from evenedit.stats.engine.contrasts import ContrastTest
+from evenedit.stats.engine.variance import NEGLIGIBLE, share_p
 
 
 def people_contrast(
     c: Correction, measure: str, editor: str, factor: str, weights: Mapping[str, float], limit: float
-) -> PeopleContrast | None:
+) -> ContrastTest | None:
     """Return a contrast of the groups of a factor, or without one everybody; None where people rated too little."""
     at = next((at for at, outcome in enumerate(c.sample.outcomes) if outcome.measure == measure), None)
     if at is None or editor not in c.sample.editors or (factor and factor not in c.panels):
@@ -46,7 +31,7 @@ def people_contrast(
     confidence, reach = c.rules.confidence, float(vector[vector > 0].sum())
     first, second = (panel.mean(of(np.maximum(w, 0.0) / reach), with_judges=True) for w in (vector, -vector))
     both = panel.mean(of(vector), with_judges=True)
-    sure = Uncertainty(both.sure.variance[e, at], both.sure.freedom[e, at])
+    sure = both.sure.at(e, at)
     sides = float(first.value[e, at]), float(second.value[e, at])
     if not factor:
         value, ends = sides[0], both.interval(e, at, outcome, confidence)
@@ -64,5 +49,5 @@ def people_contrast(
             half = float(wider.half_width(confidence))
             ends = value - half, value + half
     low_end, high_end = ends or (None, None)
-    known = None if np.isnan(p) else p
-    return PeopleContrast(value, low_end, high_end, known, sure, sides, int(labels.sum()), c.lack(panel, e, at, used))
+    reason, known = c.lack(panel, e, at, used), None if np.isnan(p) else p
+    return ContrastTest(value, low_end, high_end, known, sure, sides, False, int(labels.sum()), reason)

@@ -71,8 +71,6 @@ def score_panel(scores: Scores, questions: Iterable[str], condition: str) -> Pan
         judged = scores.judged[:, rows, at].astype(np.int64) * applies[:, at]
         raters = (judged > 0).sum(axis=0)
         unit = int(np.lcm.reduce(np.arange(1, len(judged) + 1)))
-        names = f"sum.{question}", f"n.{question}", f"asked.{question}"
-        measure = RatioMeasure(Measure.mean(question), *names, unit=unit, bounds=(1.0, levels))
-        total = judged.sum(axis=0) * (unit // np.maximum(raters, 1))
-        ledger.add(measure, total, (raters > 0).astype(np.int64), applies[:, at])
+        mean = judged.sum(axis=0) / np.maximum(raters, 1)
+        ledger.add_ratio(Measure.mean(question), mean, raters > 0, applies[:, at], unit=unit, bounds=(1.0, levels))
     return ledger.panel(edits, by_face(edits, scores.table.factors), Experiment.DIAGNOSIS.value, condition)

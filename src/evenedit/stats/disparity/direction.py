@@ -20,12 +20,12 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.directions import Direction
+from evenedit.stats.engine.contrasts import everybody_test
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.measures import MeasureTable
 from evenedit.stats.engine.panel import Axes, Column, RatioMeasure, build_panel, by_face
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.shift_tests import shift_p
 
 FEWEST_EVENTS = 10
 """A flow of fewer edits, both ways together, is not tested."""
@@ -187,18 +187,17 @@ def _numbers(
     for (row, editor), (at, q) in product(enumerate(panel.editors), enumerate(several)):
         columns = (f"{name}.{q.measure}" for name in ("total", "n", "events", "missing"))
         net, n, events, missing = (panel.column_sum(column, [row], every_face) for column in columns)
-        if not n:
+        test = everybody_test(overall, row, at, 0.0)
+        if test is None:
             continue
-        low, high = overall.interval(row, at)[0] or (None, None)
-        value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
-        p = shift_p(value, overall.uncertainty(row, at), faces)
         is_tested = condition == ConditionKind.BASELINE and (
             (q.measure.kind == MeasureKind.FLOW and events >= FEWEST_EVENTS)
             or (q.measure.kind == MeasureKind.TOWARD and len(factor.codes) > 2)  # of two levels the flow says the same
         )
         place = factor.name, q.measure, q.before, q.after, panel.experiment, panel.condition, editor
-        counts = net, n, missing, faces, int(sums.prompts[row, at])
-        numbers[editor, str(q.measure)] = Direction(*place, value, low, high, *counts, p if is_tested else None)
+        counts = net, n, missing, int(sums.faces[row, at]), int(sums.prompts[row, at])
+        p = test.p if is_tested else None
+        numbers[editor, str(q.measure)] = Direction(*place, test.value, test.low, test.high, *counts, p)
     return numbers
 
 

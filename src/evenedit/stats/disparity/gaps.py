@@ -13,7 +13,7 @@ from evenedit.core.records import Estimate
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.results import Bound, Contrast, GapTest, GroupDifference
-from evenedit.stats.engine.anom import GroupTests, group_tests
+from evenedit.stats.engine.anom import GroupTests, group_tests, slope_weights
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import rate_range
 from evenedit.stats.engine.panel import Panel
@@ -128,9 +128,7 @@ def trends(crossed: CrossedPanel, factors: Sequence[Factor], rules: AnalysisRule
     panel = crossed.panel
     for factor in (f for f in factors if f.ordered and len(panel.axes.levels.get(f.name, ())) > 1):
         levels = panel.axes.levels[factor.name]
-        place = np.array([factor.codes.index(level) for level in levels], dtype=np.float64)
-        centred = (place - place.mean()) / float(np.square(place - place.mean()).sum())
-        value, sure = weighted_sum(crossed, factor.name, [float(w) for w in centred])
+        value, sure = weighted_sum(crossed, factor.name, slope_weights(factor, levels))
         low, high = sure.interval(value, rules.confidence)
         scored = np.min([crossed.of({factor.name: level}).count for level in levels], axis=0) > 0
         labelled = np.isin(panel.axes.labels[factor.name], levels)

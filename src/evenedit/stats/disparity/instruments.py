@@ -169,31 +169,26 @@ def instrument_panel(
         replaced = (value == MISSING) & (table.values[rater, rows][:, partners] > 0).any(axis=1)
         if not (value > 0).any() or (value[scored & ~replaced] == MISSING).any() or _one_end(table, rater, at):
             continue
-        valid, asked_it = (value > 0).astype(np.int64), np.where(replaced, 0, applicable)
+        valid, asked_it = value > 0, np.where(replaced, 0, applicable)
         for rate, met in met_rates(value, question, rules.rates):
-            counted = rules.rates[rate].counted(value).astype(np.int64)
-            measure = RatioMeasure(Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{rate}", f"asked.{rate}")
-            ledger.add(measure, met, counted, asked_it * np.where(valid, counted, 1))
+            counted = rules.rates[rate].counted(value)
+            applies = asked_it * np.where(valid, counted, True)
+            ledger.add_ratio(Measure.rate(f"measured_{rate}"), met, counted, applies)
         if question in table.rubric.two_sided:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
             add_shift_measure(ledger, question, [value], asked_it * unasked, rules.rates, table.rubric)
     for reading in readings:
         value = reading.values[rows]
-        is_read = ~np.isnan(value)
-        parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
-        total = np.rint(np.where(is_read, value, 0.0) * parts).astype(np.int64)
-        key = Measure(reading.measure)
+        is_read, key = ~np.isnan(value), Measure(reading.measure)
+        parts, read = 1 if key.kind == MeasureKind.RATE else PARTS, np.where(is_read, value, 0.0)
         bounds = (0.0, 1.0) if reading.unit == "share" else BOUNDS.get(key)
-        columns = f"sum.{key}", f"n.{key}", f"asked.{key}"
-        measure = RatioMeasure(key, *columns, unit=parts, bounds=bounds, phrase=reading.phrase)
         unread = np.array([bool(reading.reasons[row]) for row in rows], dtype=np.int64)
         wanted = applicable * (is_read | unread)
-        ledger.add(measure, total, is_read.astype(np.int64), wanted)
+        ledger.add_ratio(key, read, is_read, wanted, unit=parts, bounds=bounds, phrase=reading.phrase)
         is_asked = table.asked_for(table.rubric.words(key.name).asked_as)[rows]
         if is_asked.any():
-            names = f"shift.{key}", f"n.shift.{key}", f"asked.shift.{key}"
-            over = (~is_asked).astype(np.int64)
-            ledger.add(RatioMeasure(key.to(MeasureKind.SHIFT), *names), total * over, is_read * over, wanted * over)
+            over, total = ~is_asked, np.rint(read * parts)
+            ledger.add_ratio(key.to(MeasureKind.SHIFT), total * over, is_read * over, wanted * over)
     if not ledger.measures:
         return None
     return ledger.panel(edits, by_face(edits, table.factors), Experiment.DIAGNOSIS.value, ConditionKind.BASELINE)

@@ -9,6 +9,7 @@ is shrunken by empirical Bayes (Efron and Morris 1975), as highest minus lowest 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, lgamma
@@ -17,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from evenedit.stats.engine.crossed import CrossedPanel, PooledVariance
-from evenedit.stats.engine.variance import NEGLIGIBLE, Values, difference, korn_graubard, satterthwaite
+from evenedit.protocol import Factor
+from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, difference, korn_graubard
 
 DRAWS = 20_000
 """Draws of the largest of correlated normal deviates."""
@@ -34,6 +36,13 @@ FEWEST_FACES = 3
 def deviation_weights(groups: int) -> Values:
     """Return the weights [group, group] of each group minus the mean of all; of two groups, minus the other."""
     return np.array([[1.0, -1.0], [-1.0, 1.0]]) if groups == 2 else np.eye(groups) - 1 / groups
+
+
+def slope_weights(factor: Factor, levels: Sequence[str]) -> list[float]:
+    """Return the weight of each level's estimate in the least-squares slope over an ordered factor."""
+    place = np.array([factor.codes.index(level) for level in levels], dtype=np.float64)
+    centred = place - place.sum() / max(len(place), 1)
+    return [float(w) for w in centred / max(float(np.square(centred).sum()), NEGLIGIBLE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ def group_tests(
     """
     levels = crossed.panel.axes.levels[factor]
     sums = [crossed.of({factor: level}) for level in levels]
-    pooled = crossed.pooled((factor,))
+    unit = crossed.pooled((factor,)).scaled(1.0)
     value, counts, faces = (np.stack([getattr(g, name) for g in sums]) for name in ("value", "count", "faces"))
     face_variance, top_face = (np.stack([getattr(g, name) for g in sums]) for name in ("over_faces", "top_face"))
     tests: dict[tuple[int, int], GroupTests] = {}
@@ -93,12 +102,11 @@ def group_tests(
         if len(present) < 2:
             continue
         scale = np.ones(len(present)) if variance_ratio is None else variance_ratio[present, row, at]
-        unit = _Unit(pooled, row, at)
         rates, sizes = (value if values is None else values)[present, row, at], counts[present, row, at] / scale
-        present_faces = faces[present, row, at]
+        names, present_faces = tuple(levels[i] for i in present), faces[present, row, at]
         tested = (present_faces >= FEWEST_FACES) & ~np.isnan(face_variance[present, row, at])
         tests[row, at] = _tests(
-            tuple(levels[i] for i in present), rates, sizes, present_faces, tested, unit, confidence, values is None
+            names, rates, sizes, present_faces, tested, unit.at(row, at), confidence, values is None
         )
         if crossed.panel.measures[at].is_share and values is None:
             carried = (top_face[present, row, at] > DOMINANT_FACE) & (present_faces >= SEVERAL_FACES)
@@ -113,33 +121,13 @@ def _without(tests: GroupTests, carried: NDArray[np.bool_]) -> GroupTests:
     return replace(tests, p=p)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """The pooled variance of one measure of one editor, per valid score."""
-
-    pooled: PooledVariance
-    row: int
-    at: int
-
-    def of(self, scale: float) -> tuple[float, float]:
-        """Return variance and degrees of freedom for the sum over groups of squared weight over size."""
-        p, place = self.pooled, (self.row, self.at)
-        parts = (p.faces, p.interaction, p.cells)
-        freedoms = (p.face_freedom, p.interaction_freedom, p.cell_freedom)
-        faces, interaction, cells = (
-            (np.asarray(scale * x[place]), np.asarray(f[place])) for x, f in zip(parts, freedoms, strict=True)
-        )
-        total = satterthwaite(faces, interaction, cells)
-        return float(total.variance), float(total.freedom)
-
-
 def _tests(
     levels: tuple[str, ...],
     rates: Values,
     sizes: Values,
     faces: Values,
     tested: NDArray[np.bool_],
-    unit: _Unit,
+    unit: Uncertainty,
     confidence: float,
     exact: bool,
 ) -> GroupTests:
@@ -147,7 +135,7 @@ def _tests(
     weights = deviation_weights(k)
     deviations = weights @ rates
     scales = (weights**2) @ (1 / sizes)
-    single, freedom = unit.of(1.0)
+    single, freedom = float(unit.variance), float(unit.freedom)
     errors = np.sqrt(np.maximum(single, 0.0) * scales)
     varies = single > NEGLIGIBLE
     shares = tuple(sorted(np.round(sizes / sizes.sum(), 2).tolist()))  # in whichever order, the largest is the same

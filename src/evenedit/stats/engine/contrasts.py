@@ -16,18 +16,15 @@ from evenedit.stats.engine.anom import FEWEST_FACES
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.shift_tests import shift_p
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, share_p
 
 MOST_WITHOUT = 0.05
 """Where more than this share of faces lacks the covariate, nothing is adjusted."""
 
-WIDE = (-np.inf, np.inf)
-
 
 @dataclass(frozen=True, slots=True)
 class ContrastTest:
-    """The test of one contrast of one editor."""
+    """The test of one contrast of one editor, or of everybody."""
 
     value: float
     low: float | None
@@ -39,6 +36,11 @@ class ContrastTest:
     sides: tuple[float, float]
     """The mean of the groups with positive weights, and with negative ones; of everybody the estimate twice."""
     these_prompts: bool = False
+    """Whether the interval takes the prompts as fixed."""
+    labelled: int = 0
+    """Edits that people rated, where it is corrected by their ratings."""
+    reason: str = ""
+    """What people's ratings lack for a finding; empty if nothing."""
 
 
 def contrast_test(
@@ -51,7 +53,9 @@ def contrast_test(
     """
     levels = crossed.panel.axes.levels.get(factor, ())
     groups, vector = [crossed.of({factor: level}) for level in levels], [weights.get(level, 0.0) for level in levels]
-    if set(weights) - set(levels) or any(w and g.count[row, at] == 0 for w, g in zip(vector, groups, strict=True)):
+    scored = {level for level, g in zip(levels, groups, strict=True) if g.count[row, at] > 0}
+    needed = {level for level, weight in weights.items() if weight}
+    if not needed or needed - scored:
         return None
     w, means, faces = (
         np.array(vector),
@@ -66,8 +70,7 @@ def contrast_test(
     wider = pooled if np.isnan(separate.variance) else separate.larger(pooled)
     half, known = float(wider.half_width(rules.confidence)), wider.variance > NEGLIGIBLE
     enough = min(faces[positive].sum(), faces[w < 0].sum()) >= FEWEST_FACES and pooled.variance > NEGLIGIBLE
-    measure = crossed.panel.measures[at]
-    least, most = measure.bounds or ((0.0, 1.0) if measure.is_share else (-1.0, 1.0) if measure.signed else WIDE)
+    least, most = crossed.panel.measures[at].limits
     bound = reach * (most - least)
     return ContrastTest(
         value=value,
@@ -79,19 +82,31 @@ def contrast_test(
     )
 
 
-def everybody_test(crossed: CrossedPanel, row: int, at: int, limit: float, rules: AnalysisRules) -> ContrastTest | None:
-    """Return the test of everybody against a limit: of a share only values above it count; None without a score."""
-    overall = GroupEstimates.of(crossed, {}, rules.confidence)
+def everybody_test(
+    overall: GroupEstimates, row: int, at: int, limit: float, two_sided: bool = False
+) -> ContrastTest | None:
+    """Return the test of everybody against a limit: of a share that is not `two_sided` only values above it count.
+
+    None without a score.
+    """
     if overall.sums.count[row, at] == 0:
         return None
-    value, faces = float(overall.sums.value[row, at]), int(overall.sums.faces[row, at])
-    sure = overall.uncertainty(row, at)
+    value, faces, sure = float(overall.sums.value[row, at]), int(overall.sums.faces[row, at]), overall.sure.at(row, at)
     low, high = overall.interval(row, at)[0] or (None, None)
-    if not crossed.panel.measures[at].is_share:
-        return ContrastTest(value, low, high, shift_p(value - limit, sure, faces), sure, (value, value))
+    if not overall.crossed.panel.measures[at].is_share:
+        return ContrastTest(value, low, high, _shift_p(value - limit, sure, faces), sure, (value, value))
     size, these_prompts = overall.share_size(row, at)
-    p = share_p(value, size, limit, two_sided=False) if faces > 1 else None
+    p = share_p(value, size, limit, two_sided) if faces > 1 else None
     return ContrastTest(value, low, high, p, sure, (value, value), these_prompts)
+
+
+def _shift_p(value: float, sure: Uncertainty, faces: int) -> float | None:
+    """Return p of a shift against 0; of one that is the same in every edit, from the faces' common direction."""
+    if faces < 2 or np.isnan(sure.variance):
+        return None
+    if sure.variance > NEGLIGIBLE:
+        return float(sure.p(value))
+    return min(1.0, 2 * 0.5**faces) if value else None
 
 
 def adjusted(

@@ -87,7 +87,10 @@ class PooledVariance:
             np.divide(np.square(w), n, out=np.zeros_like(n), where=n > 0)
             for w, n in zip(weights, self.counts, strict=True)
         )
-        scale = np.asarray(scale, dtype=np.float64)
+        return self.scaled(np.asarray(scale, dtype=np.float64))
+
+    def scaled(self, scale: Values | float) -> Uncertainty:
+        """Return the variance for a sum over groups of squared weight over valid scores."""
         return satterthwaite(
             (scale * self.faces, self.face_freedom),
             (scale * self.interaction, self.interaction_freedom),

@@ -11,7 +11,6 @@ from evenedit.core.records import Estimate
 from evenedit.protocol.measures import MeasureKind
 from evenedit.stats.engine.crossed import CrossedPanel, GroupSums
 from evenedit.stats.engine.intervals import Interval, wilson
-from evenedit.stats.engine.panel import RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, Values, effective_size, korn_graubard
 
@@ -48,10 +47,6 @@ class GroupEstimates:
         sums = crossed.of(group)
         return cls(crossed, group, confidence, sums, crossed.uncertainty([sums], [1.0]))
 
-    def uncertainty(self, row: int, at: int) -> Uncertainty:
-        """Return the variance of one measure of one editor."""
-        return Uncertainty(self.sure.variance[row, at], self.sure.freedom[row, at])
-
     def interval(self, row: int, at: int) -> tuple[Interval | None, str]:
         """Return the interval of one measure of one editor, and its method."""
         sums, name, measure = self.sums, self.crossed.panel.axes.cluster_name, self.crossed.panel.measures[at]
@@ -69,8 +64,8 @@ class GroupEstimates:
             return _degenerate_shift(value, float(sums.faces[row, at]), self.confidence), f"korn-graubard({name})"
         if not variance > NEGLIGIBLE:
             return None, "none: nothing varies"
-        reach = float(self.uncertainty(row, at).half_width(self.confidence))
-        low, high = _limits(measure)
+        reach = float(self.sure.at(row, at).half_width(self.confidence))
+        low, high = measure.limits
         return (max(value - reach, low), min(value + reach, high)), f"t({units})"
 
     def share_size(self, row: int, at: int) -> ShareSize:
@@ -128,11 +123,8 @@ def _design_effect(crossed: CrossedPanel, group: Mapping[str, str]) -> Values | 
     """Return the design effect of a group's shares from the pooled variance of its factor; None for everybody."""
     if not group:
         return None
-    levels = [crossed.panel.axes.levels[factor] for factor in group]
-    position = 0
-    for factor, codes in zip(group, levels, strict=True):
-        position = position * len(codes) + codes.index(group[factor])
-    return crossed.pooled(tuple(group), contrast=False).design_effect(position)
+    combinations = list(product(*(crossed.panel.axes.levels[factor] for factor in group)))
+    return crossed.pooled(tuple(group), contrast=False).design_effect(combinations.index(tuple(group.values())))
 
 
 def _degenerate_shift(value: float, faces: float, confidence: float) -> Interval:
@@ -142,10 +134,3 @@ def _degenerate_shift(value: float, faces: float, confidence: float) -> Interval
         return -high, high
     low, high = korn_graubard(1.0, faces, confidence)
     return (2 * low - 1, high) if value > 0 else (-high, 1 - 2 * low)
-
-
-def _limits(measure: RatioMeasure) -> Interval:
-    """Return the smallest and the largest value that a measure can have."""
-    if measure.bounds is not None:
-        return measure.bounds
-    return (-1.0, 1.0) if measure.name.kind == MeasureKind.SHIFT else (float("-inf"), float("inf"))

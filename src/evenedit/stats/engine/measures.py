@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,15 @@ def answers(scores: Scores, rules: AnalysisRules) -> Answers:
     return Answers(values, applies, rubric)
 
 
+class RatioKind(TypedDict, total=False):
+    """What a ratio is besides its columns, as in `RatioMeasure`."""
+
+    unit: int
+    bounds: tuple[float, float] | None
+    signed: bool
+    phrase: str
+
+
 @dataclass(slots=True)
 class MeasureTable:
     """Columns and the measures made of them, as they are written down."""
@@ -73,6 +83,14 @@ class MeasureTable:
         if applies.any():
             self.columns |= {measure.total: total, measure.count: count, measure.applicable: applies}
             self.measures.append(measure)
+
+    def add_ratio(
+        self, name: Measure, total: NDArray[Any], count: NDArray[Any], applies: NDArray[Any], **how: Unpack[RatioKind]
+    ) -> None:
+        """Add a measure with columns of its own; `total` is in wholes, and rounded to parts of the measure's unit."""
+        measure = RatioMeasure(name, f"total.{name}", f"n.{name}", f"asked.{name}", **how)
+        parts = np.rint(total * measure.unit).astype(np.int64)
+        self.add(measure, parts, count.astype(np.int64), applies.astype(np.int64))
 
     def panel(self, edits: pd.DataFrame, axes: Axes, experiment: str, condition: str) -> Panel:
         """Sum the columns, whose rows are these edits, into a face × prompt panel."""
@@ -178,12 +196,9 @@ def add_one_sided_shifts(
         return
     for name, rate in rates.items():
         if rate.question == question and name in rubric.one_sided:
-            names = f"shift.{name}", f"n.shift.{name}", f"asked.shift.{name}"
-            valid = rate.counted(value).astype(np.int64)
-            included = applies * unasked * ((value == 0) | (valid > 0))
-            ledger.add(
-                RatioMeasure(Measure.shift(name), *names), rate.met(value) * included, valid * included, included
-            )
+            valid = rate.counted(value)
+            included = applies * unasked * ((value == 0) | valid)
+            ledger.add_ratio(Measure.shift(name), rate.met(value) * included, valid * included, included)
 
 
 def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:

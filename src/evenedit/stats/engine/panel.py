@@ -62,6 +62,13 @@ class RatioMeasure:
         shift = self.name.kind == MeasureKind.SHIFT and not self.signed
         return self.is_rate or shift or self.name.kind == MeasureKind.SHARE
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        if self.bounds is not None:
+            return self.bounds
+        return (0.0, 1.0) if self.is_share else (-1.0, 1.0) if self.signed else (-np.inf, np.inf)
+
 
 @dataclass(frozen=True, slots=True)
 class Axes:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from evenedit.core.records import ConditionKind, Experiment
 from evenedit.protocol import Rubric, default_rubric
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import WANTED_OF_NOTHING
 from evenedit.results.results import GapTest
+from evenedit.stats.engine.contrasts import everybody_test
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import NEGLIGIBLE, Uncertainty, share_p
 
 EVEN = 0.5
 """The share of an answer that is as likely as its opposite."""
@@ -88,10 +86,10 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
         if panel.condition == ConditionKind.FLOOR and measure.name.name in WANTED_OF_NOTHING:
             continue
         for row, editor in enumerate(panel.editors):
-            count, applicable = (panel.column_sum(c, [row], all_clusters) for c in (measure.count, measure.applicable))
-            if count == 0:
+            test = everybody_test(overall, row, at, limit, two_sided=limit == EVEN)
+            if test is None:
                 continue
-            interval, _ = overall.interval(row, at)
+            count, applicable = (panel.column_sum(c, [row], all_clusters) for c in (measure.count, measure.applicable))
             question = measure.name.name
             sides = ("above", "below") if measure.name.kind == MeasureKind.SHIFT else ()
             above, below = (
@@ -99,30 +97,23 @@ def compute_shift_tests(crossed: CrossedPanel, rules: AnalysisRules) -> Iterator
                 if question in panel.rubric.two_sided and sides
                 else (0.0, 0.0)
             )
-            size = overall.share_size(row, at) if measure.is_share else None
-            value, faces = float(sums.value[row, at]), int(sums.faces[row, at])
-            if size is not None:
-                p = share_p(value, size.size, limit, limit == EVEN) if faces > 1 else None
-            else:
-                p = shift_p(value, overall.uncertainty(row, at), faces)
-            low, high = interval or (None, None)
             yield ShiftTest(
                 measure=measure.name,
                 experiment=panel.experiment,
                 condition=panel.condition,
                 editor=editor,
-                value=value,
-                low=low,
-                high=high,
+                value=test.value,
+                low=test.low,
+                high=test.high,
                 limit=limit,
-                p=p,
+                p=test.p,
                 n=count,
                 missing=applicable - count,
-                faces=faces,
+                faces=int(sums.faces[row, at]),
                 prompts=int(sums.prompts[row, at]),
                 above=above,
                 below=below,
-                these_prompts=size is not None and size.these_prompts,
+                these_prompts=test.these_prompts,
                 phrase=measure.phrase,
                 rubric=panel.rubric,
             )
@@ -140,15 +131,6 @@ def _limit(counted: RatioMeasure, experiment: str, rules: AnalysisRules, rubric:
     if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and one_sided:
         return rubric.tolerance(name, rules.tolerance)
     return None
-
-
-def shift_p(value: float, sure: Uncertainty, faces: int) -> float | None:
-    """Return p of a shift against 0; of one that is the same in every edit, from the faces' common direction."""
-    if faces < 2 or np.isnan(sure.variance):
-        return None
-    if sure.variance > NEGLIGIBLE:
-        return float(sure.p(value))
-    return min(1.0, 2 * EVEN**faces) if value else None
 
 
 def find_measure(panel: Panel, name: str) -> RatioMeasure | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,18 +21,21 @@ from evenedit.ratings.table import reading_names
 from evenedit.results.finding import ALPHA, ENSEMBLE
 from evenedit.results.primary import DeclaredTest
 from evenedit.results.words import count
-from evenedit.stats.agreement.people_contrasts import PeopleContrast, people_contrast
+from evenedit.stats.agreement.people_contrasts import people_contrast
 from evenedit.stats.disparity.diagnosis import score_panel
 from evenedit.stats.disparity.instruments import instrument_panel
+from evenedit.stats.engine.anom import slope_weights
 from evenedit.stats.engine.contrasts import MOST_WITHOUT, ContrastTest, adjusted, contrast_test, everybody_test
 from evenedit.stats.engine.crossed import CrossedPanel
+from evenedit.stats.engine.estimates import GroupEstimates
 from evenedit.stats.engine.panel import Panel, RatioMeasure, of_diagnosis
+from evenedit.stats.engine.shift_tests import find_measure
 from evenedit.stats.engine.variance import NEGLIGIBLE, Values
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.caveats import people_clause, prompt_scope_clause, unread_clause
 from evenedit.stats.findings.declared_sentences import sentence
 from evenedit.stats.findings.inputs import UNREAD, FindingInputs
-from evenedit.stats.findings.levels import Adjusted, P, Sight, adjust, judges_sight
+from evenedit.stats.findings.levels import Adjusted, P, Sight, adjust
 from evenedit.stats.power.design import PlannedTest
 from evenedit.stats.robustness.null_pairs import as_one_editor
 
@@ -51,9 +54,9 @@ class Tested:
     measure: Measure = NONE
     panel: Panel | None = None
     """None where no edit has a score."""
-    weights: Mapping[str, float] | None = None
-    """By level of the factor; None for everybody."""
-    result: ContrastTest | PeopleContrast | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By level of the factor; empty for everybody."""
+    result: ContrastTest | None = None
     """What is tested; None where a group has no score."""
     judged: ContrastTest | None = None
     """By the raters, without people and covariate."""
@@ -67,15 +70,21 @@ class Tested:
         return "primary", self.number, self.editor
 
     @property
+    def factor(self) -> str:
+        """The factor whose groups are compared; empty for everybody."""
+        return self.stated.contrast.factor if self.stated.contrast else ""
+
+    @property
     def repeated(self) -> Hashable:
         """The place of the test of everybody that findings have too."""
-        return None if self.weights else ("shift", self.rater, BASELINE, self.editor, self.measure)
+        return None if self.factor else ("shift", self.rater, BASELINE, self.editor, self.measure)
 
     @property
     def counted(self) -> RatioMeasure:
         """The measure in its panel."""
-        assert self.panel is not None
-        return next(m for m in self.panel.measures if m.name == self.measure)
+        measure = find_measure(self.panel, self.measure) if self.panel else None
+        assert measure is not None
+        return measure
 
 
 class DeclaredTests:
@@ -122,22 +131,36 @@ class DeclaredTests:
         panel = instrument_panel(self.table, rows, self.table.raters.index(rater), readings, self.rules)
         return None if panel is None else CrossedPanel(panel)
 
+    def _place(self, t: Tested, condition: str) -> tuple[CrossedPanel, int] | None:
+        """Return the panel of a test's outcome under a condition, and the place of its measure in it; None without.
+
+        Of a reading whose kind is open it is the mean or the rate.
+        """
+        crossed, kind = self._panel(t.rater, t.measure, condition), t.measure.kind
+        names = [m.name for m in crossed.panel.measures] if crossed else []
+        kinds = (MeasureKind.MEAN, MeasureKind.RATE) if kind == "reading" else (MeasureKind(kind),)
+        at = next((names.index(t.measure.to(k)) for k in kinds if t.measure.to(k) in names), None)
+        return None if crossed is None or at is None else (crossed, at)
+
+    def _test(self, t: Tested, crossed: CrossedPanel, row: int, at: int) -> ContrastTest | None:
+        """Return the test of the groups, or of everybody against the limit."""
+        if t.factor:
+            return contrast_test(crossed, t.factor, t.weights, row, at, self.rules)
+        return everybody_test(GroupEstimates.of(crossed, {}, self.rules.confidence), row, at, t.limit)
+
     def _null_pairs(self, t: Tested) -> ContrastTest | None:
         """Return the same test of null pairs; None without any, or where its outcome is right on them."""
-        crossed = self._panel(t.rater, t.measure, NULL)
-        at = None if crossed is None else _position(crossed.panel, t.measure)
-        if crossed is None or at is None or t.measure.name.removeprefix("measured_") in WANTED_OF_NOTHING:
+        place = self._place(t, NULL)
+        if place is None or t.measure.name.removeprefix("measured_") in WANTED_OF_NOTHING:
             return None
-        if t.stated.contrast is None:
-            return everybody_test(crossed, 0, at, 0.0, self.rules)
-        return contrast_test(crossed, t.stated.contrast.factor, t.weights or {}, 0, at, self.rules)
+        return self._test(t, place[0], 0, place[1])
 
     def _covariate(self, t: Tested, faces: tuple[str, ...]) -> Values:
         """Return the covariate of each face; NaN where it was not read."""
         source = self.section.covariate
         if source in (NULL_EDIT, NULL_PAIR):
-            crossed = self._panel(t.rater, t.measure, FLOOR if source == NULL_EDIT else NULL)
-            values = {} if crossed is None else _of_faces(crossed.panel, t.measure, t.editor)
+            place = self._place(t, FLOOR if source == NULL_EDIT else NULL)
+            values = {} if place is None else _of_faces(place[0].panel, place[1], t.editor)
         else:
             instrument, _, name = source.partition(".")
             of = (r.values for r in self.table.readings if (r.rater, Measure(r.measure).name) == (instrument, name))
@@ -155,44 +178,41 @@ class DeclaredTests:
     # -- tests --------------------------------------------------------------------------------------------------
 
     def _tested(self, number: int, stated: PrimaryTest, editor: str) -> Tested:
-        t, contrast = Tested(number, stated, editor), stated.contrast
+        t = Tested(number, stated, editor)
         resolved = measure_of(stated, self.table.rubric, reading_names(self.table))
         if resolved is None:
             return t
         t = replace(t, rater=resolved[0] or ENSEMBLE, measure=resolved[1])
-        crossed = self._panel(t.rater, t.measure, BASELINE)
-        at = None if crossed is None else _position(crossed.panel, t.measure)
-        if crossed is None or at is None or editor not in crossed.panel.editors:
+        place = self._place(t, BASELINE)
+        if place is None or editor not in place[0].panel.editors:
             return t
-        panel, row = crossed.panel, crossed.panel.editors.index(editor)
-        weights = self._weights(t, panel) if contrast else None
-        t = replace(t, measure=panel.measures[at].name, panel=panel, weights=weights)
+        (crossed, at), panel = place, place[0].panel
+        row = panel.editors.index(editor)
+        t = replace(t, measure=panel.measures[at].name, panel=panel, weights=self._weights(t, panel))
         null = self._null_pairs(t)
-        if contrast:
-            t = replace(t, judged=contrast_test(crossed, contrast.factor, weights or {}, row, at, self.rules))
-        else:
-            t = replace(t, limit=self._limit(t, null))
-            t = replace(t, judged=everybody_test(crossed, row, at, t.limit, self.rules))
-        t = self._with_people(replace(t, result=t.judged, sight=self._sight(t, null)))
-        if contrast and self.section.covariate and t.judged is not None:
+        t = replace(t, limit=self._limit(t, null))
+        judged = self._test(t, crossed, row, at)
+        t = self._with_people(replace(t, judged=judged, result=judged, sight=self._sight(t, null)))
+        if t.factor and self.section.covariate and judged is not None:
             t = self._with_covariate(t, crossed, row, at)
         return t
 
     def _weights(self, t: Tested, panel: Panel) -> dict[str, float]:
-        """Return the weight of each level in a contrast; of a trend the slope per level."""
+        """Return the weight of each level in a contrast; of a trend the slope per level; none for everybody."""
         contrast = t.stated.contrast
-        assert contrast is not None
+        if contrast is None:
+            return {}
         factor = factor_named(contrast.factor, self.table.factors)
         if contrast.trend:
             levels = panel.axes.levels.get(factor.name, ())
-            place = np.array([factor.codes.index(level) for level in levels], dtype=np.float64)
-            centred = place - place.mean() if len(place) else place
-            return dict(zip(levels, (centred / max(float(centred @ centred), NEGLIGIBLE)).tolist(), strict=True))
+            return dict(zip(levels, slope_weights(factor, levels), strict=True))
         high, low = ([factor.code_of(label) for label in side] for side in (contrast.high, contrast.low))
         return {code: 1 / len(high) for code in high} | {code: -1 / len(low) for code in low}
 
     def _limit(self, t: Tested, null: ContrastTest | None) -> float:
         """Return what everybody is tested against: no change, or a tolerance; with false calls on null pairs."""
+        if t.factor:
+            return 0.0
         false = 0.0 if null is None else null.value
         if t.counted.is_share:
             return self.table.rubric.tolerance(t.measure.name, self.rules.tolerance) + max(false, 0.0)
@@ -202,21 +222,19 @@ class DeclaredTests:
 
     def _no_change(self, t: Tested) -> float:
         """Return the score that means no change, from which a mean of everybody is counted."""
-        scored = t.rater == ENSEMBLE and t.measure.kind == MeasureKind.MEAN and t.stated.contrast is None
+        scored = t.rater == ENSEMBLE and t.measure.kind == MeasureKind.MEAN and not t.factor
         return float(self.table.rubric.no_change(t.measure.name)) if scored else 0.0
 
     def _sight(self, t: Tested, null: ContrastTest | None) -> Sight:
         """Return who saw the outcome without people, and the highest level that this allows."""
-        measure, factor = t.measure, t.stated.contrast.factor if t.stated.contrast else None
+        measure, factor = t.measure, t.factor or None
         if measure.name in OUTCOME_RATES:
             return Sight("outcome", "clear")
         caveats: tuple[str, ...] = ()
         if factor and null is not None and null.p is not None and null.p < ALPHA:
             caveats = (f"Null pairs differ too, without an edit: {t.stated.outcome} by {null.value:+.3f}.",)
         if t.rater == ENSEMBLE:
-            known = self.inputs.reliability
-            reliability = known.get((measure, t.editor)) or known.get((measure.to(MeasureKind.RATE), t.editor))
-            sight = judges_sight(self.inputs.judges, reliability, self.rules.reliability, is_gap=bool(factor))
+            sight = self.inputs.judges_sight(measure, t.editor, is_gap=bool(factor))
             highest = "suggestive" if caveats and not sight.is_chance else sight.highest
             return replace(sight, highest=highest, caveats=(*sight.caveats, *caveats))
         calls = self.inputs.false_calls.get(t.rater)
@@ -233,8 +251,7 @@ class DeclaredTests:
         correction = self.inputs.people.correction if self.inputs.people else None
         if correction is None or t.rater != ENSEMBLE:
             return t
-        factor = t.stated.contrast.factor if t.stated.contrast else ""
-        people = people_contrast(correction, t.measure, t.editor, factor, t.weights or {}, t.limit)
+        people = people_contrast(correction, t.measure, t.editor, t.factor, t.weights, t.limit)
         if people is None:
             return t
         if people.reason:
@@ -243,17 +260,16 @@ class DeclaredTests:
 
     def _with_covariate(self, t: Tested, crossed: CrossedPanel, row: int, at: int) -> Tested:
         """Return the test adjusted for the covariate, or with the reason why it is not."""
-        contrast, reason = t.stated.contrast, "people's ratings are not adjusted"
-        assert contrast is not None
+        reason = "people's ratings are not adjusted"
         if t.result is t.judged:
             x = self._covariate(t, crossed.panel.axes.clusters)
             counted = crossed.panel.sums[t.counted.count][row] > 0
             lacking = int(np.isnan(x[counted]).sum())
             reason = f"{count(lacking, 'portrait')} of {int(counted.sum()):,} lack it"
             if lacking <= MOST_WITHOUT * counted.sum():
-                changed = adjusted(crossed, contrast.factor, t.weights or {}, row, at, x)
+                changed = adjusted(crossed, t.factor, t.weights, row, at, x)
                 if changed is not None:
-                    result = contrast_test(changed[0], contrast.factor, t.weights or {}, 0, 0, self.rules, changed[1])
+                    result = contrast_test(changed[0], t.factor, t.weights, 0, 0, self.rules, changed[1])
                     left_out = (f"{count(lacking, 'portrait')} without the covariate left out.",) if lacking else ()
                     sight = replace(t.sight, caveats=(*t.sight.caveats, *left_out))
                     return replace(t, result=result, covariate=self.section.covariate, sight=sight)
@@ -283,14 +299,14 @@ class DeclaredTests:
             yield self._result(t, tests[t.key], max(1, size))
 
     def _result(self, t: Tested, test: Adjusted, size: int) -> DeclaredTest:
-        panel, r, contrast, zero = t.panel, t.result, t.stated.contrast, self._no_change(t)
+        panel, r, zero = t.panel, t.result, self._no_change(t)
         n = missing = faces = prompts = 0
-        people = isinstance(r, PeopleContrast)
+        people = r is not None and r.labelled
         if panel is not None:
             counted, row = t.counted, panel.editors.index(t.editor)
             mask = panel.axes.mask({})
-            if contrast:
-                mask = np.isin(panel.axes.labels[contrast.factor], [x for x, w in (t.weights or {}).items() if w])
+            if t.factor:
+                mask = np.isin(panel.axes.labels[t.factor], [x for x, w in t.weights.items() if w])
             n = panel.column_sum(counted.count, [row], mask)
             missing = panel.column_sum(counted.applicable, [row], mask) - n
             cells = panel.cells[mask][:, :, row, panel.columns.index(counted.count)]
@@ -298,9 +314,9 @@ class DeclaredTests:
         excludes = r is not None and r.low is not None and r.high is not None and not r.low <= t.limit <= r.high
         can_be_clear = prompts > 1 and (excludes or not people)
         level = t.sight.level(test, can_be_clear=can_be_clear) or "none" if test.p is not None else "cannot_tell"
-        sided = 2 if panel is not None and t.counted.is_share and not contrast else 1
+        sided = 2 if panel is not None and t.counted.is_share and not t.factor else 1
         varies = r is not None and float(r.sure.variance) > NEGLIGIBLE
-        trend = bool(contrast and contrast.trend)
+        trend = bool(t.stated.contrast and t.stated.contrast.trend)
         judged = _from(t.judged, zero)
         record = DeclaredTest(
             number=t.number,
@@ -309,9 +325,9 @@ class DeclaredTests:
             scale=t.stated.scale,
             measure=t.measure,
             rater=t.rater,
-            factor=contrast.factor if contrast else "",
-            higher=tuple(x for x, w in (t.weights or {}).items() if w > 0 or trend),
-            lower=tuple(x for x, w in (t.weights or {}).items() if w < 0 and not trend),
+            factor=t.factor,
+            higher=tuple(x for x, w in t.weights.items() if w > 0 or trend),
+            lower=tuple(x for x, w in t.weights.items() if w < 0 and not trend),
             trend=trend,
             standing=self.inputs.declared,
             alpha=test.alpha,
@@ -329,7 +345,7 @@ class DeclaredTests:
             faces=faces,
             prompts=prompts,
             text="",
-            caveats=(*t.sight.caveats, *prompt_scope_clause(prompts, getattr(r, "these_prompts", False))),
+            caveats=(*t.sight.caveats, *prompt_scope_clause(prompts, r is not None and r.these_prompts)),
             estimand=sentences.estimand(t.sight.evidence, t.rater, self.inputs.judges, prompts, False) if n else "",
             covariate=t.covariate,
             unadjusted_p=t.judged.p if t.covariate and t.judged else None,
@@ -341,24 +357,16 @@ class DeclaredTests:
         )
 
 
-def _from(r: ContrastTest | PeopleContrast | None, zero: float) -> dict[str, float | None]:
+def _from(r: ContrastTest | None, zero: float) -> dict[str, float | None]:
     """Return value and interval, counted from the score that means no change."""
     ends = ((name, None if r is None else getattr(r, name)) for name in ("value", "low", "high"))
     return {name: None if x is None else x - zero for name, x in ends}
 
 
-def _position(panel: Panel, measure: Measure) -> int | None:
-    """Return the place of a measure among those of a panel; of a reading whose kind is open, its mean or rate."""
-    kinds = (MeasureKind.MEAN, MeasureKind.RATE) if measure.kind == "reading" else (MeasureKind(measure.kind),)
-    names = [m.name for m in panel.measures]
-    return next((names.index(measure.to(kind)) for kind in kinds if measure.to(kind) in names), None)
-
-
-def _of_faces(panel: Panel, measure: Measure, editor: str) -> dict[str, float]:
+def _of_faces(panel: Panel, at: int, editor: str) -> dict[str, float]:
     """Return the estimate of each face in a panel of this editor, or of null pairs."""
-    at = _position(panel, measure)
     row = panel.editors.index(editor) if editor in panel.editors else 0 if len(panel.editors) == 1 else None
-    if at is None or row is None:
+    if row is None:
         return {}
     counted = panel.measures[at]
     total, n = (panel.sums[column][row] for column in (counted.total, counted.count))

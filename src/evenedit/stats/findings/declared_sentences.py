@@ -10,7 +10,6 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import RatingTable
 from evenedit.results.primary import DeclaredTest
 from evenedit.results.words import between, count, factor_noun, group_name, percent, points
-from evenedit.stats.agreement.people_contrasts import PeopleContrast
 from evenedit.stats.engine.contrasts import ContrastTest
 from evenedit.stats.engine.panel import RatioMeasure
 from evenedit.stats.findings.gaps import FEWEST_PROMPTS
@@ -21,9 +20,8 @@ COVARIATES = {NULL_EDIT: "the null edit", NULL_PAIR: "null pairs"}
 
 
 def sentence(
-    d: DeclaredTest, result: ContrastTest | PeopleContrast | None, counted: RatioMeasure | None, table: RatingTable,
-    confidence: float,
-) -> str:  # fmt: skip
+    d: DeclaredTest, result: ContrastTest | None, counted: RatioMeasure | None, table: RatingTable, confidence: float
+) -> str:
     """Return the outcome of a declared test in a sentence."""
     if result is None or d.value is None or counted is None:
         return f"{d.outcome} was not tested: a group, or the editor, has no edit with a score."
@@ -40,10 +38,9 @@ def sentence(
     if d.low is not None and d.high is not None:
         ends = f"{100 * confidence:g}% interval {d.amount(d.low)} to {d.amount(d.high)}"
         reach = between(d.low, d.high, confidence) if d.unit == "points" else ends
-    labelled = getattr(result, "labelled", 0)
     details = [reach, count(d.n, "edit"), count(d.faces, "face"), count(d.prompts, "prompt")]
     details += [f"{d.missing:,} without a score"] if d.missing else []
-    details += [f"{labelled:,} edits rated by people, corrected"] if labelled else []
+    details += [f"{result.labelled:,} edits rated by people, corrected"] if result.labelled else []
     details += [f"adjusted for {COVARIATES.get(d.covariate, d.covariate)}"] if d.covariate else []
     tail = "; ".join([", ".join(details[:4]), *details[4:]])
     scope = "" if d.prompts >= FEWEST_PROMPTS else f" {on_these(d.prompts)}"

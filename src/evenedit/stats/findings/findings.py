@@ -47,7 +47,7 @@ from evenedit.stats.findings.design import design_findings, untestable_factors
 from evenedit.stats.findings.direction import DirectionFindings
 from evenedit.stats.findings.gaps import GapEvidence, gap_places
 from evenedit.stats.findings.inputs import UNREAD, FindingInputs
-from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, judges_sight, tested
+from evenedit.stats.findings.levels import NOT_TESTED, Adjusted, Sight, tested
 from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
@@ -158,11 +158,7 @@ class FindingBuilder:
             estimates = (e for m in self.parts.measured if m.rater == rater for e in m.estimates)
             unread = unread_clause(estimates, measure, editor, factor, UNREAD)
             return Sight("instrument", "suggestive" if unread else "clear", None, unread)
-        counted = measure.to(MeasureKind.RATE) if factor is not None else measure
-        reliability = self.inputs.reliability.get((counted, editor)) or self.inputs.reliability.get(
-            (measure.to(MeasureKind.RATE), editor)
-        )
-        return judges_sight(self._judges, reliability, self.rules.reliability, is_gap=factor is not None)
+        return self.inputs.judges_sight(measure, editor, is_gap=factor is not None)
 
     def _gap_evidence(self, one: PanelTests, test: GapTest) -> GapEvidence:
         assert test.editor is not None

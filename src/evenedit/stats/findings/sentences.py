@@ -197,13 +197,12 @@ def beyond_false_calls(g: GapEvidence, false: FalseDifference, first: GroupDiffe
     crossed, row = g.evidence.crossed, g.evidence.panel.editors.index(g.test.editor or "")
     at = [m.name for m in crossed.panel.measures].index(Measure(g.test.measure).to(MeasureKind.RATE))
     _, edits = weighted_sum(crossed, g.test.factor, list(deviation_weights(len(levels))[levels.index(first.level)]))
-    variances = float(edits.variance[row, at]), float(false.sure.variance)
-    freedoms = float(edits.freedom[row, at]), float(false.sure.freedom)
-    parts = sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
+    both = edits.at(row, at), false.sure
+    variance, parts = sum(float(x.variance) for x in both), sum(float(x.variance) ** 2 / float(x.freedom) for x in both)
     value = first.value - false.value
-    if np.isnan(sum(variances)) or parts <= 0:
+    if np.isnan(variance) or parts <= 0:
         return f"Beyond the difference on null pairs: {points(value)}."
-    total = Uncertainty(np.asarray(sum(variances)), np.asarray(sum(variances) ** 2 / parts))
+    total = Uncertainty(np.asarray(variance), np.asarray(variance**2 / parts))
     reach = float(total.half_width(confidence))
     return (
         f"Beyond the difference on null pairs: {points(value)} ({between(value - reach, value + reach, confidence)})."

@@ -20,7 +20,7 @@ from evenedit.results.judge_checks import Moved, Shift
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Axes, RatioMeasure, by_face
+from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 
 NOISE = "again"
@@ -93,8 +93,7 @@ def _ledger(
             columns["beyond"], counts["beyond"] = (size > 0) * 1 - (repeats != 0), known * repeated
         for name, column in columns.items():
             measure = MEASURES[name](f"{name}.{question}")
-            ratio = RatioMeasure(measure, f"sum.{measure}", f"n.{measure}", f"asked.{question}")
-            ledger.add(ratio, column.astype(np.int64) * counts[name], counts[name], applies)
+            ledger.add_ratio(measure, column * counts[name], counts[name], applies)
     return ledger
 
 

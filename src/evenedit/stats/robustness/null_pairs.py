@@ -66,8 +66,7 @@ class FalseCalls:
             return None
         weights = list(deviation_weights(len(levels))[levels.index(level)])
         rates = [float(self.crossed.of({factor: code}).value[0, at]) for code in levels]
-        sure = self.crossed.pooled((factor,)).of(weights)
-        one = Uncertainty(sure.variance[0, at], sure.freedom[0, at])
+        one = self.crossed.pooled((factor,)).of(weights).at(0, at)
         value = float(np.dot(weights, rates))
         if np.isnan(value):
             return None

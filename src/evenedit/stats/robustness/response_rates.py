@@ -17,7 +17,7 @@ from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.engine.crossed import CrossedPanel
 from evenedit.stats.engine.families import holm
 from evenedit.stats.engine.measures import MeasureTable
-from evenedit.stats.engine.panel import Column, RatioMeasure, by_face, of_diagnosis
+from evenedit.stats.engine.panel import by_face, of_diagnosis
 from evenedit.stats.engine.rules import AnalysisRules
 
 ENDS = (Status.SCORED, Status.REFUSED, Status.UNPARSEABLE, Status.FAILED)
@@ -50,15 +50,14 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         applicable = (status != NOT_ASKED).astype(np.int64)
         without = applicable * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
         if without.any():
-            _add_unanswered(ledger, name, without, applicable)
+            ledger.add_ratio(Measure.rate(f"unanswered.{name}"), without, applicable, applicable)
     for reading in table.readings:  # what an instrument that answers could still not read
         unread = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
         applicable = np.maximum(unread, ~np.isnan(reading.values[rows]))
-        known = any(
-            (unread == column).all() for name, column in ledger.columns.items() if name.startswith("unanswered.")
-        )
+        known = any((unread == column).all() for name, column in ledger.columns.items() if name.startswith("total."))
         if unread.any() and not known:
-            _add_unanswered(ledger, f"{reading.rater}: {Measure(reading.measure).name}", unread, applicable)
+            name = f"unanswered.{reading.rater}: {Measure(reading.measure).name}"
+            ledger.add_ratio(Measure.rate(name), unread, applicable, applicable)
     if not ledger.measures:
         return []
     axes = by_face(edits, table.factors)
@@ -70,12 +69,6 @@ def coverage_tests(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         for family in by_editor.values()
         for t, p in zip(family, holm([t.p for t in family]), strict=True)
     ]
-
-
-def _add_unanswered(ledger: MeasureTable, name: str, without: Column, applicable: Column) -> None:
-    """Add the share of edits without an answer."""
-    measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}")
-    ledger.add(measure, without, applicable, applicable)
 
 
 def _askable(table: RatingTable) -> list[int]:
