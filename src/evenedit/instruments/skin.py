@@ -50,6 +50,8 @@ UNLIT = "no unedited place with texture to judge the light by"
 RELIT_FACE = "eyes and lips changed too, as under new light on the face alone"
 UNSEEN = 3.0
 """Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
+ALL_LIGHT = 15.0
+"""L* beyond which such a change may be all light, as at dusk: no planted change of skin is as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def skin_change(
             return f"{name}: no clear face"
     before = source.once(_sampled, source_face)
     mapped = mesh.points @ matrix[:, :2].T + matrix[:, 2]
-    distance = float(np.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
+    distance = float(picture.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
     read_at = mapped if distance < IN_PLACE else now.points
     after = sampled(edited, edited_face, read_at)
     skin = source.once(_skin, source_face)
@@ -140,6 +142,8 @@ def skin_change(
     if light is None:
         unseen = float(np.hypot(agreement.error, UNSEEN))
         explained = [float(agreement.raw[0])]
+        if abs(explained[0]) > ALL_LIGHT:
+            explained.append(0.0)
         if disputed is not None:
             relighted = in_old_light(before, after, disputed, source.rgb.shape[:2])
             explained.append(float(np.median((labs(relighted) - labs(before.light))[agreement.skin, 0])))
@@ -232,5 +236,5 @@ def _left_right(one: Sampled, agreement: PatchAgreement) -> float | None:
         light = one.light[agreement.skin & good[work.of]]
         if not len(light):
             return None
-        sides.append(picture.lab_of(np.median(light, axis=0))[0])
+        sides.append(picture.lab_of(picture.median(light))[0])
     return sides[0] - sides[1]
