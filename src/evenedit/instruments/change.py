@@ -235,7 +235,7 @@ def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]
     _, labels, stats, _ = cv2.connectedComponentsWithStats(changed.view(np.uint8), connectivity=8)
     area = stats[:, cv2.CC_STAT_AREA].astype(np.float64) / (shape[0] * shape[1])
     area[0] = 0.0
-    return np.take(area >= SPECK, labels), float(area.max())
+    return np.asarray((area >= SPECK)[labels]), float(area.max())
 
 
 def _share(changed: Mask, where: Mask) -> float | None:
