@@ -15,7 +15,7 @@ from evenedit.instruments.picture import Mask, median
 MOST_SPREAD = 0.7
 """Spread of the change within a patch, as a share of the patch's own shading, up to which its surface is the same."""
 MOST_REDRAWN = 0.35
-"""Share of new shading from which a face was drawn anew: eyes and lips then tell nothing about light."""
+"""Share of new shading from which a face was drawn anew: that is no shading made weaker."""
 LEAST_SHADING = 0.3
 """Spread of L* within a patch under which it counts as flat."""
 LEAST_PATCHES = 6

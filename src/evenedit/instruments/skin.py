@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import MOST_REDRAWN, PatchAgreement, agree, around, hull
+from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
 from evenedit.instruments.face_light import without_face_light
 from evenedit.instruments.light import Relighting
@@ -44,6 +44,8 @@ SAME = 0.03
 """Log ratio of light within which a point of skin is as it was."""
 LEAST_SAME = 0.6
 """Share of the skin's points from which a face is as it was: then no light fell on it anew, whatever lies around it."""
+MOST_TOLD = 0.5
+"""Share of new shading from which eyes and lips tell nothing about light on the face: a face only smoothed has less."""
 DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
@@ -148,7 +150,7 @@ def skin_change(
             relighted = in_old_light(before, after, disputed, source.rgb.shape[:2])
             explained.append(float(np.median((labs(relighted) - labs(before.light))[agreement.skin, 0])))
         interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
-    if agreement.redrawn < MOST_REDRAWN:
+    if agreement.redrawn < MOST_TOLD:
         moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
         left = without_face_light(tone, moved, (source.rgb, mesh.points), (edited, read_at), light)
         if left is not None and not interval[0] <= left[0] <= left[1] <= interval[1]:
