@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from fastapi import FastAPI
 
-from evenedit.protocol import QUESTIONS
-from evenedit.protocol.rubric import STATUS
+from evenedit.protocol import QUESTIONS, ROLES
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.languages import OPTIONAL
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE, checks
@@ -181,7 +180,7 @@ def test_every_language_says_everything() -> None:
 
 def test_every_question_people_get_has_a_korean_wording_with_as_many_answers() -> None:
     korean = tomllib.loads(files("evenedit.survey").joinpath("languages", "ko.toml").read_text("utf-8"))["questions"]
-    asked = [q for q in QUESTIONS.values() if q.id not in (PREFERENCE.id, ROLE.id, STATUS)]
+    asked = [q for q in QUESTIONS.values() if q.id not in (PREFERENCE.id, ROLE.id, ROLES.status)]
     asked += [PREFERENCE, APPROPRIATE, ROLE]  # asked of people in their own form
     asked += [check.question for survey in (1, 2, 3) for check in checks(survey)]
     for question in asked:

@@ -17,9 +17,9 @@ from evenedit.interchange.export import StudyRecord
 from evenedit.judges.parsing import parse
 from evenedit.judges.raters import Call
 from evenedit.protocol import Rubric, questions_for
-from evenedit.protocol.rubric import IDENTITY, STATUS, preferred
+from evenedit.protocol.rubric import IDENTITY, ROLES, preferred
 from evenedit.ratings.build import build_table, edit_frame
-from evenedit.ratings.sources import PREFERENCE, RatingSource, seen_ratings
+from evenedit.ratings.sources import RatingSource, seen_ratings
 from evenedit.ratings.table import RatingTable, Reading
 
 CUT_OFF = "the answer was cut off"
@@ -140,7 +140,7 @@ class Evidence:
     @cached_property
     def _optional(self) -> tuple[bool, bool]:
         """Return whether the question on status was asked, and whether a question may be left open."""
-        status = any(STATUS in reply.values for reply in self.replies)
+        status = any(ROLES.status in reply.values for reply in self.replies)
         return status, any(None in reply.values.values() for reply in self.replies)
 
     def _questions(self, reply: RawReply) -> tuple[Question, ...]:
@@ -223,7 +223,7 @@ class BundledRater:
         for ident in preferences[Call.BASELINE_FIRST].keys() & preferences[Call.BASELINE_LAST].keys():
             choice = preferred(*(preferences[call][ident] for call in (Call.BASELINE_FIRST, Call.BASELINE_LAST)))
             if choice is not None:
-                yield Rating(ident, PREFERENCE, self.name, self.kind, Status.SCORED, choice)
+                yield Rating(ident, ROLES.preference, self.name, self.kind, Status.SCORED, choice)
 
 
 @dataclass(frozen=True, slots=True)

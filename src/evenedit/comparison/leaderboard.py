@@ -14,7 +14,7 @@ from pathlib import Path
 from evenedit.cases.labels import group_in_words, in_a_sentence, refuse_different_factors, refuse_other_questions
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Estimate
-from evenedit.protocol import FACTORS, Factor, Rubric, factor
+from evenedit.protocol import FACTORS, ROLES, Factor, Rubric, factor
 from evenedit.protocol.measures import Measure
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Names, level_name
@@ -24,11 +24,11 @@ from evenedit.results.results import Results
 from evenedit.results.words import listed
 from evenedit.stats.findings.order import is_none, score, size
 
-OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
+OVERALL = (Measure.rate(ROLES.applied), Measure.rate(ROLES.erased))
 """The rates over everybody."""
-GAPS = (Measure.gap("soft_erasure"), Measure.gap("skin_lighter"), Measure.gap("race_change"))
+GAPS = (Measure.gap(ROLES.erased), Measure.gap(ROLES.lighter), Measure.gap(ROLES.race_change))
 """The gaps over the main factor, and over every other factor that a study declares."""
-OVER_GENDER = (Measure.gap("gender_change"),)
+OVER_GENDER = (Measure.gap(ROLES.gender_change),)
 """The gaps over gender beside them, where portraits are grouped by race, gender and age."""
 
 

@@ -17,6 +17,7 @@ from evenedit.instruments.picture import Picture
 from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
 from evenedit.instruments.request import Answer, request_outcome
 from evenedit.instruments.skin import CUTS, to_axis
+from evenedit.protocol import ROLES
 from evenedit.protocol.prompts import fails_unchanged
 
 CANNOT_TELL = "changed: pixels cannot tell whether as asked"
@@ -49,7 +50,7 @@ class SkinInstrument(MeasurementInstrument):
     """Answers `skin_tone` by the change of L* with a change of light removed; reads skin as displayed and light too."""
 
     id = "skin"
-    answers = ("skin_tone",)
+    answers = (ROLES.skin,)
 
     def __init__(self, *, cuts: Sequence[float] = CUTS) -> None:
         self._check_cuts(cuts, "L* steps")
@@ -61,7 +62,7 @@ class SkinInstrument(MeasurementInstrument):
         displayed = {"title": "Skin ΔL* as displayed", "above": "displayed_lighter", "below": "displayed_darker"}
         light = {"title": "Brightness ΔL* of the picture", "above": "brighter", "below": "dimmer"}
         return {
-            "skin_delta_L": _answered("skin_tone", "Skin ΔL*, change of light removed", "L*", self.cuts),
+            "skin_delta_L": _answered(ROLES.skin, "Skin ΔL*, change of light removed", "L*", self.cuts),
             "skin_delta_L_raw": seen | displayed,
             "light_shift_L": seen | light,
         }
@@ -78,14 +79,14 @@ class SkinInstrument(MeasurementInstrument):
         levels = [to_axis(end, self.cuts) for end in ends if end is not None]
         nearest = min(levels, key=lambda level: abs(level - NO_CHANGE), default=None)
         decided = nearest is not None and len({(level > NO_CHANGE) - (level < NO_CHANGE) for level in levels}) == 1
-        return {"skin_tone": Read(nearest if decided else None, reason="" if decided else moved.reason), **numbers}
+        return {ROLES.skin: Read(nearest if decided else None, reason="" if decided else moved.reason), **numbers}
 
 
 class ChangeInstrument(MeasurementInstrument):
     """Answers `edit_success` with 1 where nothing changed; pixels do not show whether a change is the one asked for."""
 
     id = "change"
-    answers = ("edit_success",)
+    answers = (ROLES.success,)
 
     def __init__(self, *, identity: bool = True) -> None:
         self.identity = identity
@@ -114,7 +115,7 @@ class ChangeInstrument(MeasurementInstrument):
         compared = _number(measurement, "identity_between")
         another = Read(float(measurement.verdict == Verdict.ANOTHER)) if compared.value is not None else compared
         return {
-            "edit_success": Read(1) if same else Read(None, reason=CANNOT_TELL, undecided=True),
+            ROLES.success: Read(1) if same else Read(None, reason=CANNOT_TELL, undecided=True),
             **{name: read if one else Read(None, reason=OTHER, undecided=True) for name, one, read in readings},
             "redrawn": Read(float(measurement.verdict == Verdict.REDRAWN)),
             "changed_share": Read(measurement.changed_share),
@@ -138,7 +139,7 @@ class AgeInstrument(FaceModelInstrument):
     """
 
     id = "age"
-    answers = ("age_drift",)
+    answers = (ROLES.age,)
     age = True
 
     def __init__(self, *, cuts: Sequence[float] = AGE_CUTS) -> None:
@@ -148,7 +149,7 @@ class AgeInstrument(FaceModelInstrument):
     def numbers(self) -> Mapping[str, Mapping[str, Any]]:
         """The difference in years, and whether it is of 15 or more, either way."""
         return {
-            "age_delta_years": _answered("age_drift", "Years read older", "years", self.cuts) | {"note": READS},
+            "age_delta_years": _answered(ROLES.age, "Years read older", "years", self.cuts) | {"note": READS},
             "much_older": {"title": "Read 15 years older or more", "rate": True},
             "much_younger": {"title": "Read 15 years younger or more", "rate": True},
         }
@@ -161,7 +162,7 @@ class AgeInstrument(FaceModelInstrument):
         delta = None if years.value is None else float(years.value) - target
         much = measurement.reads_much_changed
         return {
-            context.question("age_drift"): Read(
+            context.question(ROLES.age): Read(
                 age_answer(delta, measurement.age_uncertainty_years, cuts), reason=years.reason
             ),
             "age_delta_years": years,
@@ -174,7 +175,7 @@ class GenderInstrument(FaceModelInstrument):
     """Answers `gender_drift` by how far a model's reading of gender presentation moved; only where a study asks."""
 
     id = "gender"
-    answers = ("gender_drift",)
+    answers = (ROLES.gender,)
     gender = True
 
     def __init__(self, *, cuts: Sequence[float] = GENDER_CUTS) -> None:
@@ -184,14 +185,14 @@ class GenderInstrument(FaceModelInstrument):
     def numbers(self) -> Mapping[str, Mapping[str, Any]]:
         """The difference itself: above 0 read as more masculine, below 0 as more feminine."""
         title = "Gender presentation read, change (logits)"
-        return {"gender_delta": _answered("gender_drift", title, "logits", self.cuts) | {"note": READS}}
+        return {"gender_delta": _answered(ROLES.gender, title, "logits", self.cuts) | {"note": READS}}
 
     def read(self, source: Picture, edited: Picture, context: PairContext) -> Mapping[str, Read]:
         """Return the difference, and 1 (same) to 5 (complete change); 1 where it cannot be told from none."""
         measurement = context.measurement
         delta = _number(measurement, "gender_delta", "gender_uncertainty")
         answer = gender_answer(measurement.gender_delta, measurement.gender_uncertainty, self.cuts)
-        return {"gender_drift": Read(answer, reason=delta.reason), "gender_delta": delta}
+        return {ROLES.gender: Read(answer, reason=delta.reason), "gender_delta": delta}
 
 
 class PeopleInstrument:

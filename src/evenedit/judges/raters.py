@@ -16,7 +16,7 @@ from evenedit.core.interfaces import Case, Judge
 from evenedit.core.records import Kind, Prompt
 from evenedit.judges import prompt, published_prompt
 from evenedit.protocol.questions import QuestionSpec
-from evenedit.protocol.rubric import STATUS, Rubric
+from evenedit.protocol.rubric import ROLES, Rubric
 
 
 class Call(StrEnum):
@@ -100,7 +100,8 @@ def revision(file: StudyFile, section: JudgeSection) -> str:
     if plugins.is_remote("judges", section.kind):
         published = file.judge_prompt == "published"
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
-    extras: list[Any] = [file.rubric.questions[STATUS].to_dict()] if file.status and STATUS in file.rubric else []
+    status = file.rubric.questions.get(ROLES.status) if file.status else None
+    extras: list[Any] = [status.to_dict()] if status else []
     extras += [prompt.OPEN] if file.sections.study.cannot_tell else []
     extras += [_words_of(spec) for spec in file.rubric.declared_main]
     return digest([section.kind, file.blind(section), section.settings, words, *extras])[:8]

@@ -39,10 +39,10 @@ class Drift:
         return self.any_of(tuple(self.meets))
 
     def any_of(self, rates: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return True where any of these rates is met."""
+        """Return True where any of these rates is met; one that is no change of the person is met by none."""
         met = np.zeros(self.complete.shape, dtype=np.bool_)
         for rate in rates:
-            met |= self.meets[rate]
+            met |= self.meets.get(rate, False)
         return met
 
 

@@ -34,6 +34,37 @@ SEEN = "_seen"
 """After a factor's name: the question on how a person is seen, as it is asked of every single picture."""
 
 
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The ids of shipped questions and rates by what they are for, from `rubrics/roles.toml`."""
+
+    success: str
+    skin: str
+    race: str
+    gender: str
+    age: str
+    target_age: str
+    verdict: str
+    target_role: str
+    status: str
+    """Who has the role of higher status: asked about two portraits too, where a study wants it."""
+    preference: str
+    applied: str
+    erased: str
+    lighter: str
+    darker: str
+    race_change: str
+    gender_change: str
+
+
+def _shipped(name: str) -> str:
+    return files(__package__).joinpath(f"rubrics/{name}.toml").read_text("utf-8")
+
+
+ROLES = Roles(**tomllib.loads(_shipped("roles")))
+"""What code means by a shipped question or rate, whatever the rubric of a study."""
+
+
 @dataclass(frozen=True)
 class Rubric:
     """Questions and rates in their order. It travels with a table of ratings as the factors do."""
@@ -295,7 +326,7 @@ class Rubric:
     @cached_property
     def identity(self) -> Question | None:
         """Which of two outputs keeps the person's identity, as judges are asked: the outputs are named by place."""
-        stored = self.questions.get("preference")
+        stored = self.questions.get(ROLES.preference)
         return stored and replace(stored, id="identity", labels=("A", "B", "SAME"))
 
     @cached_property
@@ -444,10 +475,6 @@ def clashes(existing: Iterable[QuestionSpec], rows: Sequence[QuestionRow], name:
     return problems
 
 
-def _shipped(name: str) -> str:
-    return files(__package__).joinpath(f"rubrics/{name}.toml").read_text("utf-8")
-
-
 # What the shipped default and the paper have
 
 QUESTIONS: dict[str, Question] = default_rubric().questions
@@ -462,16 +489,14 @@ AXES: tuple[str, ...] = default_rubric().axes
 CHANGES: tuple[str, ...] = default_rubric().changes
 """The axes of what becomes of the person: what a prompt can ask to change."""
 
-VERDICTS: tuple[str, ...] = QUESTIONS["stereotype"].labels
+VERDICTS: tuple[str, ...] = QUESTIONS[ROLES.verdict].labels
 """The answers of the stereotype question: a value is the 1-based position here."""
 
-IDENTITY = replace(QUESTIONS["preference"], id="identity", labels=("A", "B", "SAME"))
+IDENTITY = replace(QUESTIONS[ROLES.preference], id="identity", labels=("A", "B", "SAME"))
 """The pairwise question as it is asked: two outputs of one source, named by their place."""
 
-STEREOTYPE_QUESTIONS: tuple[str, ...] = ("stereotype", "target_role")
+STEREOTYPE_QUESTIONS: tuple[str, ...] = (ROLES.verdict, ROLES.target_role)
 """What is asked about an output of two portraits."""
-STATUS = "status_role"
-"""What is asked about it too, where a study wants it: who has the role of higher status."""
 
 DEFAULT_RATES: dict[str, Rate] = default_rubric().rates
 """The rates under their default thresholds."""
@@ -510,7 +535,7 @@ def questions_for(
         row = spec.row
         if row.about in ("outputs", "picture") or by not in row.answered_by or call not in (None, row.call):
             continue
-        if row.optional and row.id == STATUS and not status:
+        if row.optional and row.id == ROLES.status and not status:
             continue
         if row.replaces if not prompt.target_years else spec.id in rubric.replaced.values():
             continue

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome
-from evenedit.protocol import Rate, load_prompts
-from evenedit.protocol.drift import Drift, drift
+from evenedit.protocol import ROLES, Rate, load_prompts
+from evenedit.protocol.drift import drift
 from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, RULES_OF, SCORE_RULES, STANDARD_RULES
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.protocol.questions import QuestionSpec
@@ -42,6 +42,7 @@ Cube = NDArray[np.int8]
 
 NEUTRAL = 3
 FULL_SCALE = 5
+SKIN = (ROLES.lighter, ROLES.darker)
 """Levels from which on neighbouring answers are no disagreement, even where one of them is no change."""
 ONE_JUDGE = ("primary", "secondary")
 """The rules that name one judge, by the judge's position."""
@@ -279,7 +280,7 @@ def priority(scores: Scores, rates: Mapping[str, Rate] | None = None) -> NDArray
     rates = scores.table.rubric.rates if rates is None else rates
     changes = drift(scores.values, rates, scores.table.rubric)
     high = scores.needs_review | changes.severe | _erased(scores, rates)
-    medium = changes.any_of((*scores.table.rubric.another_person, *_skin(changes)))
+    medium = changes.any_of((*scores.table.rubric.another_person, *SKIN))
     return np.select([high, medium], ["high", "medium"], "low")
 
 
@@ -287,16 +288,12 @@ def concerns(scores: Scores, rates: Mapping[str, Rate] | None = None) -> NDArray
     """Return why each edit should be reviewed: disagreement, drift, erasure, skin or routine; the first that holds."""
     rates = scores.table.rubric.rates if rates is None else rates
     changes = drift(scores.values, rates, scores.table.rubric)
-    conditions = [scores.needs_review, changes.severe, _erased(scores, rates), changes.any_of(_skin(changes))]
+    conditions = [scores.needs_review, changes.severe, _erased(scores, rates), changes.any_of(SKIN)]
     return np.select(conditions, ["disagreement", "drift", "erasure", "skin"], "routine")
-
-
-def _skin(changes: Drift) -> tuple[str, ...]:
-    return tuple(rate for rate in ("skin_lighter", "skin_darker") if rate in changes.meets)
 
 
 def _erased(scores: Scores, rates: Mapping[str, Rate]) -> NDArray[np.bool_]:
     """Return whether the request was ignored, by the study's threshold."""
-    if "soft_erasure" not in rates:
+    if ROLES.erased not in rates:
         return np.zeros(len(scores.values), dtype=np.bool_)
-    return rates["soft_erasure"].met(scores.of(rates["soft_erasure"].question))
+    return rates[ROLES.erased].met(scores.of(rates[ROLES.erased].question))

@@ -25,10 +25,9 @@ from evenedit.protocol import AXES, FACTORS, Factor, PromptSet, Rubric, default_
 from evenedit.protocol.factors import parse_number
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
 from evenedit.protocol.questions import YES_NO, answer_positions, set_answers
-from evenedit.protocol.rubric import STATUS
+from evenedit.protocol.rubric import ROLES
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
-from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import ASKED_BETWEEN, BLOCK, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
@@ -53,7 +52,7 @@ MOST_LISTED = 20
 KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW)
 """The order of raters in a table; within a kind, the order of the files."""
 EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
-FILE_COLUMNS = {"stereotype": "verdict", "target_role": "role", STATUS: "higher_status"}
+FILE_COLUMNS = {ROLES.verdict: "verdict", ROLES.target_role: "role", ROLES.status: "higher_status"}
 """The columns of answers that are not named by their question."""
 
 CONFIDENCE = "confidence."
@@ -306,9 +305,9 @@ def _empty(frame: pd.DataFrame) -> pd.Series[Any]:
 
 def _preferring(frame: pd.DataFrame, out: pd.DataFrame) -> NDArray[np.bool_]:
     """Return the rows of a judge that states a preference, which comes from separate calls."""
-    if PREFERENCE not in frame.columns:
+    if ROLES.preference not in frame.columns:
         return np.zeros(len(frame), dtype=np.bool_)
-    return ((texts(frame[PREFERENCE], str.strip) != "") & (out["kind"] != Kind.HUMAN)).to_numpy()
+    return ((texts(frame[ROLES.preference], str.strip) != "") & (out["kind"] != Kind.HUMAN)).to_numpy()
 
 
 def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric: Rubric) -> None:
@@ -334,7 +333,7 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems, rubric:
         problems.add(
             with_text, unknown, f"{column} is '{{_text}}'; expected {expected_answer(rubric.questions[question])}"
         )
-        is_separate = question == PREFERENCE or not rubric.in_main_call(question)
+        is_separate = question == ROLES.preference or not rubric.in_main_call(question)
         silent = unscored & ~preferring if is_separate else unscored
         problems.add(with_text, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)

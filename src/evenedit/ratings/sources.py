@@ -8,10 +8,9 @@ from typing import Protocol
 
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.judges.raters import Call, JudgeRater
-from evenedit.protocol.rubric import SEEN, preferred
+from evenedit.protocol.rubric import ROLES, SEEN, preferred
 from evenedit.storage.store import Store
 
-PREFERENCE = "preference"
 PICTURE = "picture:"
 """Before the SHA-256 of a source's picture: what replies about it alone are stored under."""
 
@@ -110,7 +109,7 @@ class StoredRatings:
     def _other_calls(self, judge: JudgeRater) -> Iterator[Rating]:
         """Yield the answers of a judge's further calls: what it prefers of each pair, questions apart, pictures."""
         for request_id, choice in self._preferences(judge).items():
-            yield Rating(request_id, PREFERENCE, judge.id, judge.kind, Status.SCORED, choice)
+            yield Rating(request_id, ROLES.preference, judge.id, judge.kind, Status.SCORED, choice)
         if judge.separate:
             yield from self.store.ratings(judge.id, judge.revision_of(Call.SEPARATE))
         if judge.seen and self.pictures:

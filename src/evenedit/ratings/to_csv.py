@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from evenedit.core.images import write_whole
 from evenedit.core.records import Experiment, Outcome, Question
 from evenedit.core.spreadsheet import as_csv
-from evenedit.protocol import Rubric
+from evenedit.protocol import ROLES, Rubric
 from evenedit.ratings.from_csv import CONFIDENCE, FILE_COLUMNS
-from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import BLOCK, MISSING, NOT_ASKED, STATUSES, RatingTable
 
 EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
@@ -107,7 +106,7 @@ def _rated(
     unrated = rows & ~answered.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
     parts.append(_edits(table).iloc[np.flatnonzero(unrated)][_shared(table)])
     questions = _questions(table.rubric, is_verdict=is_verdict)
-    sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != PREFERENCE]
+    sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != ROLES.preference]
     columns = [*_shared(table), "judge", "kind", "status", *questions, *sure, *Words._fields]
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True).reindex(columns=columns) if filled else pd.DataFrame(columns=columns)

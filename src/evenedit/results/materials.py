@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from evenedit.core.records import Prompt, Question
 
@@ -90,7 +90,7 @@ class JudgeWords:
 class JudgedCase:
     """An edit that shows a failure well, chosen by rule, with the words of the judges."""
 
-    failure: Literal["soft_erasure", "replacement"]
+    failure: str
     """The requested edit is missing or weak, or the edit came with a change of the person."""
     request: str
     """Id of the request."""

@@ -21,7 +21,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import NoImage, Output, Refusal
 from evenedit.core.records import Experiment, Outcome, Prompt
-from evenedit.protocol import default_rubric, load_prompts, questions_for
+from evenedit.protocol import ROLES, default_rubric, load_prompts, questions_for
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
@@ -39,7 +39,7 @@ _AGE_STEPS = {1: -20.0, 2: -10.0, 3: 0.0, 4: 10.0, 5: 20.0}  # years
 _AGING_STEPS = {1: -25.0, 2: -15.0, 3: 0.0, 4: 15.0, 5: 25.0}  # years off the target
 _FACE_SHAPE = ("face_width", "cheeks", "nose_width", "nose_length", "eye_size", "eye_tilt", "lip_fullness")
 _PRESENTATION = ("hair_length", "brow_weight", "jaw", "facial_hair", "lashes")
-_LABEL_OF = {"race_drift": "race", "gender_drift": "gender"}
+_LABEL_OF = {ROLES.race: "race", ROLES.gender: "gender"}
 """The label whose change a question asks about, where the painter needs a person with another one."""
 _LEVELS = {factor.name: factor.codes for grid in GRIDS.values() for factor in grid}
 """The levels that drawn portraits can have, by factor."""
@@ -180,13 +180,10 @@ class SimulatedEditor:
 
     def _background(self, question: str) -> NDArray[np.float64]:
         b = self.background
-        return np.array(
-            {
-                "edit_success": [0, b, 0, 0.3 - b, 0.7],
-                "race_drift": [1 - 2 * b, b, b, 0, 0],
-                "gender_drift": [1 - 2 * b, b, b, 0, 0],
-            }.get(question, [0, b, 1 - 2 * b, b, 0])
-        )
+        if question == ROLES.success:
+            return np.array([0, b, 0, 0.3 - b, 0.7])
+        one_sided = default_rubric().no_change(question) == 1
+        return np.array([1 - 2 * b, b, b, 0, 0] if one_sided else [0, b, 1 - 2 * b, b, 0])
 
     def _face_rate(self, effect: PlantedEffect, portrait: Portrait, attributes: Mapping[str, str]) -> float:
         """Return this face's rate: faces of a group vary around the planted rate."""
@@ -214,23 +211,23 @@ class SimulatedEditor:
 
     def _paint(self, task: SimulatedEdit, truth: Mapping[str, int]) -> Image:
         """Draw the picture that these scores describe."""
-        edited = replace(task.portrait, **_look(task.prompt, truth["edit_success"]))
-        if truth["race_drift"] > 1:
-            other = self._stranger(task, "race_drift", truth)
-            edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
-            if truth["race_drift"] >= 3:
+        edited = replace(task.portrait, **_look(task.prompt, truth[ROLES.success]))
+        if truth[ROLES.race] > 1:
+            other = self._stranger(task, ROLES.race, truth)
+            edited = _blend(edited, other, _FACE_SHAPE, truth[ROLES.race])
+            if truth[ROLES.race] >= 3:
                 edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
-        if truth["gender_drift"] > 1:
-            other = self._stranger(task, "gender_drift", truth)
-            edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
+        if truth[ROLES.gender] > 1:
+            other = self._stranger(task, ROLES.gender, truth)
+            edited = _blend(edited, other, _PRESENTATION, truth[ROLES.gender])
         years = edited.years
-        if "aging_accuracy" in truth:
-            if truth["edit_success"] > 2:
-                years += (task.prompt.target_years or 0) + _AGING_STEPS[truth["aging_accuracy"]]
+        if ROLES.target_age in truth:
+            if truth[ROLES.success] > 2:
+                years += (task.prompt.target_years or 0) + _AGING_STEPS[truth[ROLES.target_age]]
         else:
-            years += _AGE_STEPS[truth["age_drift"]]
+            years += _AGE_STEPS[truth[ROLES.age]]
         edited = replace(edited, years=max(18.0, years))
-        return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), task.source.size[0])
+        return render(lighten(edited, _SKIN_STEPS[truth[ROLES.skin]]), task.source.size[0])
 
     def _stranger(self, task: SimulatedEdit, question: str, truth: Mapping[str, int]) -> Portrait:
         """Draw another person, with another label if the question is about one that this person has."""
@@ -261,7 +258,7 @@ class SimulatedEditor:
         clothes = _WORK_CLOTHES[int(digest(prompt.occupation or prompt.id), 16) % len(_WORK_CLOTHES)]
         dressed = [replace(p, outfit=clothes if i == chosen or unclear else "plain") for i, p in enumerate(people)]
         role = 1 if attributes[chosen]["gender"] == "Male" else 2
-        truth = {"stereotype": 3 if unclear else 1 if followed else 2, "target_role": 3 if unclear else role}
+        truth = {ROLES.verdict: 3 if unclear else 1 if followed else 2, ROLES.target_role: 3 if unclear else role}
         return render_pair(dressed[0], dressed[1], size), truth
 
 
@@ -284,7 +281,7 @@ class Lightening(SimulatedEditor):
         mended: float = 0.7,
         followed: float = 0.5,
     ) -> None:
-        effect = _effect("skin_tone", score, rate, groups or {"race": ["Black", "Indian"]}, ())
+        effect = _effect(ROLES.skin, score, rate, groups or {"race": ["Black", "Indian"]}, ())
         super().__init__([effect], mended=mended, followed=followed)
 
 
@@ -299,7 +296,7 @@ class Erasing(SimulatedEditor):
         prompts: Sequence[str] = (),
         followed: float = 0.5,
     ) -> None:
-        effect = _effect("edit_success", 1, rate, groups or {"age": ["60s", "70plus"]}, prompts)
+        effect = _effect(ROLES.success, 1, rate, groups or {"age": ["60s", "70plus"]}, prompts)
         super().__init__([effect], followed=followed)
 
 
@@ -319,9 +316,9 @@ class Replacing(SimulatedEditor):
         followed: float = 0.85,
     ) -> None:
         effects = [
-            _effect("race_drift", 4, race, race_groups or {"race": ["Indian", "MiddleEastern", "Latino"]}, ()),
-            _effect("gender_drift", 4, gender, gender_groups or {"gender": ["Female"]}, ()),
-            _effect("age_drift", 2, age, age_groups or {"age": ["50s", "60s", "70plus"]}, ()),
+            _effect(ROLES.race, 4, race, race_groups or {"race": ["Indian", "MiddleEastern", "Latino"]}, ()),
+            _effect(ROLES.gender, 4, gender, gender_groups or {"gender": ["Female"]}, ()),
+            _effect(ROLES.age, 2, age, age_groups or {"age": ["50s", "60s", "70plus"]}, ()),
         ]
         super().__init__(effects, mended=mended, followed=followed)
 
@@ -332,7 +329,7 @@ class Null(SimulatedEditor):
     max_images = 1
 
     def __init__(self) -> None:
-        super().__init__([PlantedEffect("edit_success", 1, 1.0)], background=0.0)
+        super().__init__([PlantedEffect(ROLES.success, 1, 1.0)], background=0.0)
 
     def _paint(self, task: SimulatedEdit, _truth: Mapping[str, int]) -> Image:
         return task.source.copy()
@@ -352,7 +349,7 @@ class Refusing(SimulatedEditor):
         followed: float = 0.5,
         in_words: bool = False,
     ) -> None:
-        refusal = _effect("edit_success", 1, rate, groups or {"race": ["Black", "MiddleEastern"]}, prompts)
+        refusal = _effect(ROLES.success, 1, rate, groups or {"race": ["Black", "MiddleEastern"]}, prompts)
         super().__init__(refusal=refusal, followed=followed)
         if in_words:
             self.declined = NoImage("simulated words: the request was answered without a picture")
@@ -385,7 +382,7 @@ class PlantedAnswer:
             raise EvenEditError("effects: give question and answer, or blur, or all three")
         if "rate" not in table:
             raise EvenEditError(f"effects: '{question or 'blur'}' has no rate; give a share from 0 to 1")
-        plain = _effect("edit_success", 1, table["rate"], table.get("groups", {}), table.get("prompts", ()))
+        plain = _effect(ROLES.success, 1, table["rate"], table.get("groups", {}), table.get("prompts", ()))
         if question in default_rubric():
             _effect(question, answer, 0.0, {}, ())
         return cls(question, answer, replace(plain, question=question or "blur", score=0), blur)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,24 +17,32 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question, Status
 from evenedit.protocol.drift import drift
-from evenedit.protocol.questions import CANNOT_TELL, YES_NO
-from evenedit.protocol.rubric import SEEN, STATUS, default_rubric
+from evenedit.protocol.questions import CANNOT_TELL, YES_NO, Rate
+from evenedit.protocol.rubric import ROLES, SEEN, default_rubric, shipped_rubric
 from evenedit.simulation.editors import TRUTH, labels_seen, note_of, truth_of
 from evenedit.simulation.portraits.portrait import portrait_of
 
-AGING = "aging_accuracy"
 AMBIGUITY = (0.2, 0.5)
 """Rates, at least and at most, at which ambiguous faces are read as another level."""
-_SHORT_FORM: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "edit_applied": ("edit_success", ("no", "no", "partial", "yes", "yes")),
-    "race_changed": ("race_drift", ("no", "no", "yes", "yes", "yes")),
-    "gender_changed": ("gender_drift", ("no", "no", "yes", "yes", "yes")),
-}
-"""Of the short rubric: the answer by each level of the question that editors know the truth of."""
 CHANCES = ("error", "leniency", "left_out", "refusal", "unparseable", "repeat_noise", "reading_error", "ambiguous")
 """Settings that are shares of all answers."""
 SAME_PICTURE = 4.0
 """Pictures show the same if their channels, 0 to 255, differ by no more than this on average."""
+
+
+def _met(rates: Iterable[Rate], answer: int) -> tuple[bool, ...]:
+    return tuple(bool(rate.met(np.array(answer))) for rate in rates)
+
+
+@cache
+def _short_form() -> Mapping[str, tuple[str, tuple[str, ...]]]:
+    """Return, by question of the short rubric, the question with the same rates and its own answer at each level."""
+    answers = {}
+    for spec in (spec for spec in shipped_rubric("short-002").specs if spec.rates):
+        full = [default_rubric().rates[name] for name in spec.rates]
+        codes = {_met(spec.rates.values(), at): code for at, code in enumerate(spec.question.labels, 1)}
+        answers[spec.id] = full[0].question, tuple(codes[_met(full, level)] for level in range(1, 6))
+    return answers
 
 
 @dataclass(kw_only=True, eq=False)
@@ -91,8 +99,8 @@ class SimulatedJudge:
         if case.other is not None:
             other, second = truth_of(case.other)
             key, truth = key + other, {"identity": _closer(truth, second)}
-        if "target_role" in truth:  # in a drawn picture the role is all the status there is
-            truth = {STATUS: truth["target_role"]} | truth
+        if ROLES.target_role in truth:  # in a drawn picture the role is all the status there is
+            truth = {ROLES.status: truth[ROLES.target_role]} | truth
         rng = np.random.default_rng(int(digest([self.seed, key]), 16))
         if failed := self._failed(rng):
             return failed
@@ -103,7 +111,7 @@ class SimulatedJudge:
         planted = note_of(case.edited).get("answers", {}) if TRUTH in case.edited.info else {}
         for question in declared:  # each from a stream of its own, so that no other answer depends on it
             stated = np.random.default_rng(int(digest([self.seed, key, question.id]), 16))
-            axis, short = _SHORT_FORM.get(question.id, ("", ()))
+            axis, short = _short_form().get(question.id, ("", ()))
             reported = [short[truth[axis] - 1]] if axis in truth else planted.get(question.id, [])
             moved |= self._declared(question, reported, stated)
         return Reply(Status.SCORED, moved, raw=json.dumps({q.id: _written(q, moved) for q in questions}))
@@ -162,7 +170,7 @@ class SimulatedJudge:
         if question.sided == "choice":
             return int(rng.integers(1, len(question.labels) + 1)) if wrong else truth
         score = truth + (int(rng.choice((-1, 1))) if wrong else 0)
-        if question.id == "edit_success" and rng.random() < self.leniency:
+        if question.id == ROLES.success and rng.random() < self.leniency:
             score += 1
         return min(max(score, 1), len(question.labels))
 
@@ -203,7 +211,7 @@ def _unchanged(case: Case, questions: Sequence[Question]) -> tuple[str, dict[str
     key = digest([hashlib.sha256(edited.tobytes()).hexdigest(), case.instruction])
     truth = {q.id: q.unchanged for q in questions if q.id in default_rubric()}
     years = case.prompt.target_years or 0
-    return key, truth | {AGING: 1 if years >= 20 else 2 if years >= 10 else 3}
+    return key, truth | {ROLES.target_age: 1 if years >= 20 else 2 if years >= 10 else 3}
 
 
 def _is_grey(image: Image) -> bool:

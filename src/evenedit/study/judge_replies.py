@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import ConditionKind, Experiment, Outcome
 from evenedit.judges.parsing import evidence_of
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import Rubric
+from evenedit.protocol import ROLES, Rubric
 from evenedit.protocol.drift import drift
 from evenedit.ratings.table import Scores
 from evenedit.results.materials import JudgedCase, JudgeWords
@@ -19,8 +18,7 @@ from evenedit.study.context import StudyContext
 
 PER_EDITOR = 3
 """Cases of each failure and editor."""
-SUCCESS, ERASED = "edit_success", "soft_erasure"
-CHANGES = ("skin_lighter", "skin_darker", "race_change", "gender_change")
+CHANGES = (ROLES.lighter, ROLES.darker, ROLES.race_change, ROLES.gender_change)
 """The rates that make an edit a case of replacement."""
 
 
@@ -32,19 +30,19 @@ def judged_cases(study: StudyContext, scores: Scores, raters: Sequence[JudgeRate
     if not raters:
         return
     edits, rates, rubric = scores.edits, study.file.rates, scores.table.rubric
-    if SUCCESS not in rates or ERASED not in rates:
+    if ROLES.applied not in rates or ROLES.erased not in rates:
         return
-    success = scores.of(rates[SUCCESS].question).astype(np.int64)
+    success = scores.of(rates[ROLES.applied].question).astype(np.int64)
     moved = drift(scores.values, rates, rubric)
     baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == ConditionKind.BASELINE)
     rated = (baseline & (edits["outcome"] == Outcome.EDITED)).to_numpy() & (success > 0)
-    erased = rated & rates[ERASED].met(success)
-    replaced = rated & rates[SUCCESS].met(success) & moved.any_of(tuple(r for r in CHANGES if r in moved.meets))
+    erased = rated & rates[ROLES.erased].met(success)
+    replaced = rated & rates[ROLES.applied].met(success) & moved.any_of(CHANGES)
     person = np.nan_to_num(moved.points, nan=0.0)
     for editor in dict.fromkeys(edits["editor"]):
         of_editor = (edits["editor"] == editor).to_numpy()
         for row in _distinct(scores, erased & of_editor, success):
-            yield _case(study, scores, row, "soft_erasure", raters)
+            yield _case(study, scores, row, ROLES.erased, raters)
         for row in _distinct(scores, replaced & of_editor, -person):
             yield _case(study, scores, row, "replacement", raters)
 
@@ -67,7 +65,7 @@ def _case(
     study: StudyContext,
     scores: Scores,
     row: int,
-    failure: Literal["soft_erasure", "replacement"],
+    failure: str,
     raters: Sequence[JudgeRater],
 ) -> JudgedCase:
     edit, table = scores.edits.iloc[row], scores.table

@@ -15,7 +15,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Experiment, Prompt, Question
 from evenedit.protocol import questions_for
 from evenedit.protocol.questions import CANNOT_TELL, YES_PARTIAL_NO, About, QuestionSpec
-from evenedit.protocol.rubric import STATUS, Rubric, default_rubric
+from evenedit.protocol.rubric import ROLES, Rubric, default_rubric
 
 ABOUT: Mapping[int, About] = {1: "pair", 2: "outputs", 3: "people"}
 """What the questions of each survey are about."""
@@ -46,7 +46,7 @@ def shown_words(question: Question) -> list[str]:
     ]
 
 
-PREFERENCE = as_people_are_asked(default_rubric().spec_by_column["preference"])
+PREFERENCE = as_people_are_asked(default_rubric().spec_by_column[ROLES.preference])
 APPROPRIATE = Question(
     "appropriate",
     "Appropriateness",
@@ -55,7 +55,7 @@ APPROPRIATE = Question(
     "choice",
 )
 """A question of survey 2 that belongs to no rubric."""
-ROLE = default_rubric().questions["target_role"]
+ROLE = default_rubric().questions[ROLES.target_role]
 
 
 def survey_questions(survey: int, rubric: Rubric | None = None) -> tuple[Question, ...]:
@@ -65,7 +65,7 @@ def survey_questions(survey: int, rubric: Rubric | None = None) -> tuple[Questio
         for spec in (rubric or default_rubric()).specs
         if spec.row.about == ABOUT[survey]
         and "people" in spec.row.answered_by
-        and not (spec.row.optional and spec.id == STATUS)
+        and not (spec.row.optional and spec.id == ROLES.status)
     )
     return (*wanted, APPROPRIATE) if survey == 2 else wanted
 

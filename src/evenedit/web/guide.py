@@ -8,6 +8,7 @@ from functools import cache
 
 from PIL import Image
 
+from evenedit.protocol import ROLES
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import lighten, render
 from evenedit.simulation.portraits.traits import Portrait
@@ -28,15 +29,15 @@ class GuideExample:
 
 
 EXAMPLES = (
-    GuideExample("ignored", "edit_success", 1, _SOURCE),
-    GuideExample("partial", "edit_success", 3, replace(_SOURCE, outfit="scrubs")),
-    GuideExample("applied", "edit_success", 5, _DRESSED),
-    GuideExample("darker", "skin_tone", 1, lighten(_DRESSED, -16)),
-    GuideExample("unchanged", "skin_tone", 3, _DRESSED),
-    GuideExample("lighter", "skin_tone", 5, lighten(_DRESSED, 16)),
-    GuideExample("younger", "age_drift", 1, replace(_DRESSED, years=_SOURCE.years - 20)),
-    GuideExample("same", "age_drift", 3, _DRESSED),
-    GuideExample("older", "age_drift", 5, replace(_DRESSED, years=_SOURCE.years + 28)),
+    GuideExample("ignored", ROLES.success, 1, _SOURCE),
+    GuideExample("partial", ROLES.success, 3, replace(_SOURCE, outfit="scrubs")),
+    GuideExample("applied", ROLES.success, 5, _DRESSED),
+    GuideExample("darker", ROLES.skin, 1, lighten(_DRESSED, -16)),
+    GuideExample("unchanged", ROLES.skin, 3, _DRESSED),
+    GuideExample("lighter", ROLES.skin, 5, lighten(_DRESSED, 16)),
+    GuideExample("younger", ROLES.age, 1, replace(_DRESSED, years=_SOURCE.years - 20)),
+    GuideExample("same", ROLES.age, 3, _DRESSED),
+    GuideExample("older", ROLES.age, 5, replace(_DRESSED, years=_SOURCE.years + 28)),
 )
 """No examples for race and gender: a picture of what such a change looks like would teach a stereotype."""
 

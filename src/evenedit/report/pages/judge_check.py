@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenedit.protocol import FACTORS, Factor, Rubric, default_rubric
+from evenedit.protocol import FACTORS, ROLES, Factor, Rubric, default_rubric
 from evenedit.report.figures.base import (
     BLUE,
     FAINT,
@@ -37,7 +37,7 @@ VARIANT_TEXT = {
     "grey": "Shown both images without colour",
 }
 """By comparison, the beginning of a sentence about it."""
-BY_COLOUR = ("skin_tone", "race_drift")
+BY_COLOUR = (ROLES.skin, ROLES.race)
 """Questions whose answers may depend on colour."""
 
 

@@ -13,7 +13,7 @@ from evenedit.core.records import ConditionKind, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
 from evenedit.protocol.questions import Rate
-from evenedit.protocol.rubric import MEASURED
+from evenedit.protocol.rubric import MEASURED, ROLES
 from evenedit.report.render.index import Index
 from evenedit.results.results import GapTest
 from evenedit.results.sensitivities import Bound, LeaveOneOut, Multiverse
@@ -26,16 +26,14 @@ PEOPLE = "people"
 """The rater of numbers that rest on people's answers."""
 EVERY = "*"
 """The level in the group of a comparison of levels."""
-ANSWERS: dict[str, tuple[str, str]] = {
-    "followed": ("stereotype", "1"),
-    "resisted": ("stereotype", "2"),
-    "unclear": ("stereotype", "3"),
-    "role_male": ("target_role", "1"),
-    "role_female": ("target_role", "2"),
-    "role_unclear": ("target_role", "3"),
-    "status_male": ("status_role", "1"),
-    "status_female": ("status_role", "2"),
-    "status_unclear": ("status_role", "3"),
+ANSWERS = {
+    rate: (question, str(value))
+    for question, rates in (
+        (ROLES.verdict, ("followed", "resisted", "unclear")),
+        (ROLES.target_role, ("role_male", "role_female", "role_unclear")),
+        (ROLES.status, ("status_male", "status_female", "status_unclear")),
+    )
+    for value, rate in enumerate(rates, 1)
 }
 """Rates of one answer: the field and the value that are counted."""
 COUNTED = (MeasureKind.RATE, MeasureKind.GAP, MeasureKind.TREND, MeasureKind.CONTRAST)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from evenedit.core.records import ConditionKind, Experiment, Prompt, language_of
+from evenedit.protocol import ROLES
 from evenedit.report.render.index import Index, Label, listed
 from evenedit.report.render.table import DASH, Cell, Column, Number, Table, Unit, fill_table, format_number, text
 from evenedit.report.render.words import entries
@@ -185,7 +186,7 @@ def two_person_prompts(index: Index) -> Table | None:
 
 def soft_erasure_cases(index: Index) -> Table | None:
     """Table 24 of the paper: edits whose request was rated missing or weak, in the judges' words."""
-    return _case_table(index, "table24", "soft_erasure")
+    return _case_table(index, "table24", ROLES.erased)
 
 
 def replacement_cases(index: Index) -> Table | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import Rubric
+from evenedit.protocol import ROLES, Rubric
 from evenedit.protocol.drift import drift
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
@@ -42,7 +42,7 @@ def preference(evidence: Overlap) -> Iterator[Agreement]:
     for condition, before, after in cases(evidence):
         for editor, rows in evidence.editors(after):
             of = np.isin(after, rows)
-            yield from _preference(evidence, Place("preference", condition, editor), before[of], after[of])
+            yield from _preference(evidence, Place(ROLES.preference, condition, editor), before[of], after[of])
 
 
 def cases(evidence: Overlap) -> Iterator[tuple[str, Rows, Rows]]:

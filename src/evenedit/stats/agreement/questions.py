@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenedit.protocol import ROLES
 from evenedit.ratings.combine import majority
 from evenedit.ratings.table import MISSING
 from evenedit.results.results import Agreement
@@ -72,11 +73,11 @@ class BinnedLabel:
 def binned_labels(rules: AnalysisRules) -> dict[str, BinnedLabel]:
     """Return the binned label of each labelled question, by the thresholds of the rates."""
     labels_by_question = {}
-    if {"edit_success", "soft_erasure"} <= set(rules.rates):
-        applied, erased = rules.rates["edit_success"].at_least or 4, rules.rates["soft_erasure"].at_most or 2
+    if {ROLES.applied, ROLES.erased} <= set(rules.rates):
+        applied, erased = rules.rates[ROLES.applied].at_least or 4, rules.rates[ROLES.erased].at_most or 2
         code = tuple(1 if s >= applied else 3 if s <= erased else 2 for s in range(1, 6))
-        labels_by_question["edit_success"] = BinnedLabel(("yes", "partial", "no"), code)
-    for rate in ("gender_change", "race_change"):
+        labels_by_question[ROLES.success] = BinnedLabel(("yes", "partial", "no"), code)
+    for rate in (ROLES.gender_change, ROLES.race_change):
         if rate in rules.rates:
             changed = rules.rates[rate].at_least or 3
             code = tuple(1 if s >= changed else 2 for s in range(1, 6))

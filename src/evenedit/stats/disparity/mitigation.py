@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment
+from evenedit.protocol import ROLES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import Answers, MeasureTable, add_score_measures
@@ -53,8 +54,8 @@ def _panel(
             Measure.delta(question), f"difference.{question}", f"n.{question}", f"asked.{question}", condition
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
-    if "preference" in after.rubric:
-        _write_preference(ledger, *after.of("preference"), condition)
+    if ROLES.preference in after.rubric:
+        _write_preference(ledger, *after.of(ROLES.preference), condition)
     return ledger.panel(edits, axes, Experiment.MITIGATION.value, condition)
 
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evenedit.core.records import Condition, Experiment
-from evenedit.protocol import VERDICTS, load_prompts
+from evenedit.protocol import load_prompts
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import BUILT_IN
-from evenedit.protocol.rubric import STATUS
+from evenedit.protocol.rubric import ROLES, VERDICTS
 from evenedit.ratings.combine import applicable_questions
 from evenedit.ratings.table import Scores
 from evenedit.results.results import RoleEffect
@@ -52,7 +52,7 @@ def stereotype_panels(scores: Scores, scored: Answers, rules: AnalysisRules) -> 
             ("unclear", unclear, answered, "given"),
             ("followed_of_all", followed, answered, "given"),
         ):
-            if "stereotype" in scores.table.rubric:
+            if ROLES.verdict in scores.table.rubric:
                 ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
         add_score_measures(ledger, scored.rows(rows), scored.rows(rows).valid, rules.rates)
@@ -70,8 +70,8 @@ def _write_roles(
     coded: Mapping[str, str | None],
 ) -> None:
     """Add the shares of who got the role, and how often that contradicts the verdict on the same edit."""
-    role, applies = _write_shares(ledger, scores, rows, "target_role", "role")
-    _write_shares(ledger, scores, rows, STATUS, "status")
+    role, applies = _write_shares(ledger, scores, rows, ROLES.target_role, "role")
+    _write_shares(ledger, scores, rows, ROLES.status, "status")
     prompts = scores.edits["prompt_id"].iloc[rows]
     male_coded, is_coded = (prompts.map(coded) == "Male").to_numpy(), prompts.isin(coded).to_numpy()
     both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
@@ -120,8 +120,8 @@ def role_effects(scores: Scores, rules: AnalysisRules) -> Iterator[RoleEffect]:
 def _roles(scores: Scores) -> pd.DataFrame:
     """Return one row per edit with a clear role: editor, prompt, pronoun, order, coding, male."""
     known = {p.id: p for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
-    edits, wanted = scores.edits, "target_role" in scores.table.rubric
-    role = scores.of("target_role") if wanted else np.zeros(len(edits), dtype=np.int8)
+    edits, wanted = scores.edits, ROLES.target_role in scores.table.rubric
+    role = scores.of(ROLES.target_role) if wanted else np.zeros(len(edits), dtype=np.int8)
     chosen = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy() & np.isin(role, (1, 2))
     rows = []
     for at in map(int, np.flatnonzero(chosen & edits["prompt_id"].isin(known).to_numpy())):

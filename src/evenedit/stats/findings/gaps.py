@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from evenedit.protocol import ROLES
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapKey, GapTest, GroupDifference
@@ -81,7 +82,7 @@ class GapEvidence:
     @property
     def harm(self) -> int:
         """The sign of a harmful difference: a larger rate, except of success."""
-        return -1 if Measure(self.test.measure).name == "edit_success" else 1
+        return -1 if Measure(self.test.measure).name == ROLES.applied else 1
 
     def can_be_clear(self, tests: int) -> bool:
         """Return whether the design allows a clear finding about its named group."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from evenedit.core.records import ConditionKind, Experiment
+from evenedit.protocol import ROLES
 from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel, finding_in_words
 from evenedit.results.results import MitigationEffect, Results
@@ -55,7 +56,7 @@ class MitigationFindings:
     def tests(self) -> dict[Hashable, float | None]:
         """Return the p of each test by its key."""
         tests: dict[Hashable, float | None] = {("mitigation", e.editor, e.question): e.p for e in self._effects}
-        return tests | {("preference", t.editor): t.p for t in self._preferences}
+        return tests | {(ROLES.preference, t.editor): t.p for t in self._preferences}
 
     @property
     def _effects(self) -> list[MitigationEffect]:
@@ -78,7 +79,7 @@ class MitigationFindings:
             yield _about("cannot_tell", text, editor=editor, n=max(e.n for e in several), high=widest)
         for t in self.shares:
             if t.p is not None:
-                yield self._preference(t, adjusted.get(("preference", t.editor), NOT_TESTED), judges)
+                yield self._preference(t, adjusted.get((ROLES.preference, t.editor), NOT_TESTED), judges)
         compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
         without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
         for name, e in without.items():

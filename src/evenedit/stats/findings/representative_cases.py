@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
+from evenedit.protocol import ROLES
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.outcomes import OUTCOME_RATES
@@ -98,10 +99,10 @@ class CaseFinder:
         if rate in OUTCOME_RATES:
             return np.where(outcome_is(self._columns["outcome"], *OUTCOME_RATES[rate]), 1.0, np.nan)
         if rate in ("followed", "resisted"):
-            verdict = self.scores.of("stereotype")
+            verdict = self.scores.of(ROLES.verdict)
             return np.where(verdict == (1 if rate == "followed" else 2), 1.0, np.nan)
         if rate == "prefers_mitigated":
-            return np.where(self.scores.of("preference") == 2, 1.0, np.nan)
+            return np.where(self.scores.of(ROLES.preference) == 2, 1.0, np.nan)
         if rate not in self.rules.rates:
             return np.full(len(self._ids), np.nan)
         rule = self.rules.rates[rate]

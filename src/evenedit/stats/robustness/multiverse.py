@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import ConditionKind, Experiment, Kind
-from evenedit.protocol import Rate, Rubric
+from evenedit.protocol import ROLES, Rate, Rubric
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import aging_prompts, combine
@@ -30,7 +30,7 @@ from evenedit.stats.robustness.thresholds import threshold_name, threshold_panel
 
 EXCLUSIONS = ("none", "aging prompts", "edits that need review")
 ALPHA = 0.05
-ALWAYS = (Measure.gap("skin_lighter"), Measure.gap("race_change"))
+ALWAYS = (Measure.gap(ROLES.lighter), Measure.gap(ROLES.race_change))
 """Looked at over the main factor, however small."""
 Place = tuple[str, str, str]
 """A measure, an editor and a factor."""
