@@ -212,8 +212,8 @@ def _requests(told: Sequence[tuple[str, bool, Answer]]) -> Iterator[str]:
 
 
 SETS = (
-    ("ways seen while the readings were made, on people that calibrated nothing", OTHERS, 5000),
-    ("ways used for validation only, on people that calibrated nothing", UNSEEN, 9000),
+    ("ways seen while the readings were made, on people that calibrated nothing", OTHERS, 21000),
+    ("ways used for validation only, on people that calibrated nothing", UNSEEN, 25000),
 )
 """Title, set of ways, and the number of the first draw: others than those looked at before."""
 

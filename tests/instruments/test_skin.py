@@ -137,11 +137,23 @@ def test_light_from_the_side_is_not_lighter_skin(strength):
         assert found.reasons["skin_delta_L"] in (UNLIT, UNEVEN, DIFFERING, ONE_SIDE)
 
 
-def test_where_nothing_was_kept_to_judge_the_light_by_the_interval_holds_the_raw_change_and_none():
+def dimmed_in_noise(factor):
+    """One face under dimmer light, with nothing else kept."""
     one = sitter()
     noise = np.random.default_rng(5).integers(0, 255, one.rgb.shape).astype(np.float32)
     kept = np.clip(one.soft(one.points[[10, 234, 152, 454]], 0.0) + one.oval, 0, 1)[..., None]
-    found = measured(one, np.uint8(one.rgb * 0.9 * kept + noise * (1 - kept)))
+    return measured(one, np.uint8(one.rgb * factor * kept + noise * (1 - kept)))
+
+
+def test_where_nothing_was_kept_to_judge_the_light_by_a_large_change_may_be_all_light():
+    found = dimmed_in_noise(0.6)
+    assert found.skin_delta_L_raw < -15
+    assert found.skin_delta_L_raw_high < 0 <= found.skin_delta_L_high
+    assert found.reasons["skin_delta_L"] == UNLIT
+
+
+def test_where_nothing_was_kept_to_judge_the_light_by_the_interval_holds_the_raw_change_and_none():
+    found = dimmed_in_noise(0.9)
     assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, UNLIT)
     assert -8 < found.skin_delta_L_raw < -2
     assert found.skin_delta_L_raw_low < found.skin_delta_L_raw < found.skin_delta_L_raw_high < 0

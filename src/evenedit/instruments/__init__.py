@@ -26,5 +26,5 @@ __all__ = [
     "measure",
 ]
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same pair could be measured differently: measurements of another version are repeated."""

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.patches import LEAST_POINTS, LEAST_SHARE, Sampled, labs, other_skin, patchwork, still_skin
-from evenedit.instruments.picture import Mask
+from evenedit.instruments.picture import Mask, median
 
 MOST_SPREAD = 0.7
 """Spread of the change within a patch, as a share of the patch's own shading, up to which its surface is the same."""
 MOST_REDRAWN = 0.35
-"""Share of new shading from which a face was drawn anew: eyes and lips then tell nothing about light."""
+"""Share of new shading from which a face was drawn anew: that is no shading made weaker."""
 LEAST_SHADING = 0.3
 """Spread of L* within a patch under which it counts as flat."""
 LEAST_PATCHES = 6
@@ -145,11 +145,11 @@ def agree(
     inside: Mask = np.ones(len(visible), dtype=bool) if isinstance(agreed, str) else agreed
     chosen = visible[inside]
     lost = 1 - len(chosen) / int(present.sum())
-    anew = min(1.0, float(np.median(spreads[inside])) / ANEW)
+    anew = min(1.0, float(median(spreads[inside])) / ANEW)
     common = (lost, 1 - float(preserved.mean()), turn, anew)
-    multiplied = float((np.median(now[still, 0]) + 16) / (np.median(was[still, 0]) + 16))
+    multiplied = float((median(now[still, 0]) + 16) / (median(was[still, 0]) + 16))
     contrast, redrawn = _reshaded(spreads, shading, shaded, multiplied)
-    relighted = _light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0])))
+    relighted = _light_signs(light, median(before.light[still]), float(median(was[still, 0])))
     bare, _, _ = plane(work.where[chosen], unlit[inside])
     read = [
         _read(work.where[visible], one, names, inside, preserved, common, reported)
@@ -191,7 +191,7 @@ def _read(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the change in the middle of the face and the signs of its error; `told` gives those of the light."""
     shift, slope, rest = plane(where[inside], moves[inside])
-    parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
+    parts = [float(median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
     lost, anew, *more = common
     size = abs(float(shift[0]))
     otherwise = abs(float(np.sum(moves[preserved, 0] - shift[0]))) / len(moves)
@@ -296,7 +296,7 @@ def _reshaded(
     covariance = (after**2 + before**2 - change**2) / 2
     slope = covariance / np.maximum(before, LEAST_SHADING) ** 2
     left = np.sqrt(np.maximum(0, after**2 - slope * covariance))
-    times, redrawn = float(np.median(slope)), float(np.median(left / np.maximum(after, LEAST_SHADING)))
+    times, redrawn = float(median(slope)), float(median(left / np.maximum(after, LEAST_SHADING)))
     weaker = (min(1.0, multiplied) - times) * (redrawn < MOST_REDRAWN)
     return max(0.0, times - max(1.0, multiplied), weaker), redrawn
 
@@ -336,6 +336,6 @@ def plane(
         square = (x * weight[:, None]).T @ x + ridge
         fitted = np.linalg.solve(square, (x * weight[:, None]).T @ moves)
         rest = moves[:, 0] - x @ fitted[:, 0]
-        scale = 1.5 * (1.4826 * float(np.median(np.abs(rest))) + 0.1)
+        scale = 1.5 * (1.4826 * float(median(np.abs(rest))) + 0.1)
         weight = 1 / np.maximum(1, np.abs(rest) / scale)
     return fitted[0], fitted[1:, 0], rest

@@ -93,7 +93,10 @@ def mirrored(source: Picture, edited: Pixels, aligned: Aligned) -> bool:
     if aligned.fit >= IN_PLACE:
         return False
     scale = SEARCH_SIDE / max(source.rgb.shape[:2])
-    back, stretch = _EditedView(np.ascontiguousarray(edited[:, ::-1])), _stretch(source.rgb.shape, edited.shape)
+    back, stretch = (
+        _EditedView(np.asarray(cv2.flip(edited, 1), dtype=np.uint8)),
+        _stretch(source.rgb.shape, edited.shape),
+    )
     return _fit(source.once(_search_view), back, stretch, scale) > aligned.fit + MIRRORED
 
 

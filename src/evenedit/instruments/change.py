@@ -161,9 +161,8 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     colour = None if light is None and not lost else _colour_shift(source.rgb, edited.rgb if lost else expected)
     relit = (light is not None and abs(light.shift_L) >= RELIT) or (colour or 0.0) >= RECOLOURED or lost
     peak = float(np.percentile(heat[changed], 99)) / visible if changed.any() else 0.0
-    _, boldest = _without_specks(heat > BOLD * visible, shape)
     little = share <= trace.share and largest < trace.spot and (by_region["face"] or 0.0) <= trace.face
-    little = little and boldest < trace.bold and (tone or 0.0) < trace.tone
+    little = little and (tone or 0.0) < trace.tone and _without_specks(heat > BOLD * visible, shape)[1] < trace.bold
     if relit and share <= LEFTOVER and peak <= IN_PLACE.sharp:
         verdict = Verdict.RELIT
     elif little and peak <= trace.sharp and not relit:
@@ -226,12 +225,14 @@ def _tone(was: picture.Pixels, now: picture.Pixels, where: Mask) -> float | None
         return None
     before, after = (picture.lab_map(picture.linear(one[::2, ::2][sampled][None]))[0] for one in (was, now))
     moved = after - before
-    return float(np.linalg.norm(np.median(moved, axis=0)))
+    return float(np.linalg.norm(picture.median(moved)))
 
 
 def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]:
     """Return the changed pixels without noise, and the largest spot's share of the picture."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed.astype(np.uint8), connectivity=8)
+    if not changed.any():
+        return changed, 0.0
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed.view(np.uint8), connectivity=8)
     area = stats[:, cv2.CC_STAT_AREA].astype(np.float64) / (shape[0] * shape[1])
     area[0] = 0.0
     return np.asarray((area >= SPECK)[labels]), float(area.max())

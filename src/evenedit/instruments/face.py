@@ -141,7 +141,7 @@ def _detect(rgb: Pixels, side: int) -> list[Face]:
     shrunk = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
     detector = _detector()
     detector.setInputSize(size)
-    _, rows = detector.detect(np.ascontiguousarray(shrunk[:, :, ::-1]))
+    _, rows = detector.detect(cv2.cvtColor(shrunk, cv2.COLOR_RGB2BGR))
     back = np.array([wide / size[0], high / size[1]])
     return [_face(np.asarray(row, dtype=np.float64), back) for row in ([] if rows is None else rows)]
 

@@ -149,7 +149,7 @@ class Relighting:
         for channel, value in enumerate(log):
             alike = np.abs(self.judged[:, channel] - value) < ALIKE
             if alike.sum() >= LEAST_ALIKE:
-                off = max(off, abs(float(np.median(self.rest[alike, channel]))))
+                off = max(off, abs(float(picture.median(self.rest[alike, channel]))))
         return off
 
     def covers(self, light: NDArray[np.floating]) -> bool:
@@ -221,12 +221,12 @@ def _fitted(
     low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])
     centre = _middle_of_face(usable)
-    usual = np.median(y, axis=0)
+    usual = picture.median(y)
     same = (np.abs(y - usual) < STEADY).all(axis=1).mean() > 0.5 and (np.abs(usual) < STEADY).all()
     agreed = float((np.abs(y) < OFF).all(axis=1).mean())
     if same and agreed >= LEAST_STEADY:
         return Relighting(np.zeros(3), np.ones(3), low, high, share, centre=centre, agreed=agreed)
-    middle = np.median(x, axis=0)
+    middle = picture.median(x)
     near = 0.05 + np.exp(-(((place - centre) / NEAR) ** 2).sum(axis=1) / 2)
     fit = _robust(x - middle, y, place - centre, near)
     curve = fit.gain + fit.curve * (x - middle) + fit.bend * (x - middle) ** 2
@@ -239,7 +239,7 @@ def _fitted(
         low=low,
         high=high,
         share=share,
-        spread=float(np.median(rest)),
+        spread=float(picture.median(rest)),
         slope=fit.slope,
         centre=centre,
         agreed=float((rest < OFF).mean()),
@@ -272,11 +272,11 @@ def _robust(
     x: NDArray[np.float64], y: NDArray[np.float64], place: NDArray[np.float64], near: NDArray[np.float64]
 ) -> _Fit:
     """Fit gain, curve, bend and slope by reweighted least squares; a ridge holds all but the gain at 0."""
-    fit = _Fit(np.median(y, axis=0), np.zeros(3), np.zeros(3), np.zeros(2))
+    fit = _Fit(picture.median(y), np.zeros(3), np.zeros(3), np.zeros(2))
     for number in range(ROUNDS):
         tone = fit.gain + fit.curve * x + fit.bend * x**2
         off = np.abs(y - tone - (place @ fit.slope)[:, None]).max(axis=1)
-        scale = 2 * float(np.median(off)) + 0.01
+        scale = 2 * float(picture.median(off)) + 0.01
         weight = near / (1 + (off / scale) ** 2) ** 2
         weight /= weight.sum()
         away = place - weight @ place

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
@@ -66,12 +67,12 @@ def examine(
     """Measure one pair and keep the pixels it was computed from."""
     first = source if isinstance(source, picture.Picture) else picture.Picture(picture.pixels(source))
     second = picture.pixels(edited)
-    source_face, edited_face, aligned = _align_pair(first, second)
+    faces, aligned = _align_pair(first, second)
     turned = mirrored(first, second, aligned)
     if turned:
-        second = np.ascontiguousarray(second[:, ::-1])
-        source_face, edited_face, aligned = _align_pair(first, second)
-    faces = first.once(_face), find_face(second)
+        second = np.asarray(cv2.flip(second, 1), dtype=np.uint8)
+        faces, aligned = _align_pair(first, second)
+    source_face, edited_face = (face if isinstance(face, Face) else None for face in faces)
     change = find_change(first, settle(first, aligned), source_face)
     if turned and change.verdict.nothing_new:
         change = replace(change, verdict=Verdict.REDRAWN)
@@ -122,11 +123,10 @@ def examine(
     return MeasuredPair(measurement, first.rgb, second, change, None if isinstance(skin, str) else skin)
 
 
-def _align_pair(first: picture.Picture, second: picture.Pixels) -> tuple[Face | None, Face | None, Aligned]:
-    """Both faces, where there are any, and the edited picture laid over its source."""
+def _align_pair(first: picture.Picture, second: picture.Pixels) -> tuple[tuple[Face | NoFace, Face | NoFace], Aligned]:
+    """Both faces, or why there are none, and the edited picture laid over its source."""
     faces = first.once(_face), find_face(second)
-    source_face, edited_face = (face if isinstance(face, Face) else None for face in faces)
-    return source_face, edited_face, align(first, second, source_face, edited_face)
+    return faces, align(first, second, *(face if isinstance(face, Face) else None for face in faces))
 
 
 def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict:

@@ -93,15 +93,15 @@ def skin_colour(lab: NDArray[np.float64], clear: Mask) -> Mask:
     for _ in range(4):
         if skin.sum() < LEAST_POINTS:
             break
-        middle = np.median(lab[skin], axis=0)
-        spread = np.maximum(LEAST_SPREAD, 1.4826 * np.median(np.abs(lab[skin] - middle), axis=0))
+        middle = picture.median(lab[skin])
+        spread = np.maximum(LEAST_SPREAD, 1.4826 * picture.median(np.abs(lab[skin] - middle)))
         skin = np.asarray(clear & (np.abs(lab - middle) < LIKE * spread).all(axis=1))
     return skin
 
 
 def still_skin(before: NDArray[np.float64], after: NDArray[np.float64], skin: Mask) -> Mask:
     """Return the points of skin that still have a colour possible for skin of this hue, at any lightness."""
-    middle = np.median(before[skin], axis=0)
+    middle = picture.median(before[skin])
     chroma, now = float(np.hypot(middle[1], middle[2])), np.hypot(after[:, 1], after[:, 2])
     if chroma < LEAST_CHROMA:
         return skin

@@ -107,6 +107,12 @@ def interpolated(layers: NDArray[Any], places: NDArray[np.float64]) -> NDArray[n
     return values
 
 
+def median(values: NDArray[Any]) -> Any:
+    """Return the median along the first axis: numpy's own takes several times as long for short arrays."""
+    ordered, half = np.sort(values, axis=0), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def lab_map(light: Light) -> Light:
     """Convert every pixel of a picture in linear light to CIELAB."""
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(light), cv2.COLOR_LRGB2Lab), dtype=np.float32)
@@ -129,7 +135,7 @@ def is_gray(rgb: Pixels) -> bool:
     """Return whether a picture is black and white, or toned with one tint."""
     step = max(1, int((rgb.shape[0] * rgb.shape[1] / GRAY_SAMPLE) ** 0.5))
     chroma = lab_map(linear(np.ascontiguousarray(rgb[::step, ::step])))[..., 1:].reshape(-1, 2)
-    off = np.abs(chroma - np.median(chroma, axis=0)).max(axis=1)
+    off = np.abs(chroma - median(chroma)).max(axis=1)
     return bool(np.percentile(off, 98) < GRAY_CHROMA)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import MOST_REDRAWN, PatchAgreement, agree, around, hull
+from evenedit.instruments.agreement import PatchAgreement, agree, around, hull
 from evenedit.instruments.face import Face
 from evenedit.instruments.face_light import without_face_light
 from evenedit.instruments.light import Relighting
@@ -44,12 +44,16 @@ SAME = 0.03
 """Log ratio of light within which a point of skin is as it was."""
 LEAST_SAME = 0.6
 """Share of the skin's points from which a face is as it was: then no light fell on it anew, whatever lies around it."""
+MOST_TOLD = 0.5
+"""Share of new shading from which eyes and lips tell nothing about light on the face: a face only smoothed has less."""
 DARKEST = 0.004
 """Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
 RELIT_FACE = "eyes and lips changed too, as under new light on the face alone"
 UNSEEN = 3.0
 """Standard error in L* of a raw change of skin where the light cannot be judged: the spread of changes of light."""
+ALL_LIGHT = 15.0
+"""L* beyond which such a change may be all light, as at dusk: no planted change of skin is as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ def skin_change(
             return f"{name}: no clear face"
     before = source.once(_sampled, source_face)
     mapped = mesh.points @ matrix[:, :2].T + matrix[:, 2]
-    distance = float(np.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
+    distance = float(picture.median(np.hypot(*(now.points - mapped).T))) / edited_face.unit
     read_at = mapped if distance < IN_PLACE else now.points
     after = sampled(edited, edited_face, read_at)
     skin = source.once(_skin, source_face)
@@ -140,11 +144,13 @@ def skin_change(
     if light is None:
         unseen = float(np.hypot(agreement.error, UNSEEN))
         explained = [float(agreement.raw[0])]
+        if abs(explained[0]) > ALL_LIGHT:
+            explained.append(0.0)
         if disputed is not None:
             relighted = in_old_light(before, after, disputed, source.rgb.shape[:2])
             explained.append(float(np.median((labs(relighted) - labs(before.light))[agreement.skin, 0])))
         interval, doubt = hull(interval, *(around(one, unseen) for one in explained)), doubt or UNLIT
-    if agreement.redrawn < MOST_REDRAWN:
+    if agreement.redrawn < MOST_TOLD:
         moved, tone = float(agreement.shift[0]), picture.lab_of(was)[0]
         left = without_face_light(tone, moved, (source.rgb, mesh.points), (edited, read_at), light)
         if left is not None and not interval[0] <= left[0] <= left[1] <= interval[1]:
@@ -232,5 +238,5 @@ def _left_right(one: Sampled, agreement: PatchAgreement) -> float | None:
         light = one.light[agreement.skin & good[work.of]]
         if not len(light):
             return None
-        sides.append(picture.lab_of(np.median(light, axis=0))[0])
+        sides.append(picture.lab_of(picture.median(light))[0])
     return sides[0] - sides[1]

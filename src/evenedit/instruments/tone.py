@@ -44,7 +44,7 @@ def skin_light(rgb: Pixels, face: Face, points: Sampled, skin: Mask) -> NDArray[
         where = alike & (bright > centre - SHADOW) & (bright < centre + SHINE)
         if where.sum() < LEAST_SKIN:
             return seed
-        centre = float(np.median(bright[where]))
+        centre = float(picture.median(bright[where]))
     return middle(values[where])
 
 
