@@ -77,21 +77,29 @@ class DeclaredTest:
     faces: int
     """Portraits with a score."""
     prompts: int
+    """Prompts with a score."""
     text: str
     """The outcome in a sentence."""
     caveats: tuple[str, ...] = ()
+    """What limits the reading of the test, in sentences."""
     estimand: str = ""
+    """What the estimate is about: prompts, faces and raters."""
     covariate: str = ""
     """What it is adjusted for; empty where it is not."""
     unadjusted_value: float | None = None
     """The same without the covariate, where it is adjusted."""
     unadjusted_low: float | None = None
+    """Lower end of the 95 % interval without the covariate."""
     unadjusted_high: float | None = None
+    """Upper end of the 95 % interval without the covariate."""
     unadjusted_p: float | None = None
+    """The p without the covariate."""
     judge_value: float | None = None
     """The judges' own, where `value`, `low` and `high` are corrected by people's ratings."""
     judge_low: float | None = None
+    """Lower end of the 95 % interval of the judges' own."""
     judge_high: float | None = None
+    """Upper end of the 95 % interval of the judges' own."""
 
     @property
     def unit(self) -> str:
