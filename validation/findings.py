@@ -17,10 +17,11 @@ import pandas as pd
 
 from evenedit.core import plugins
 from evenedit.core.records import ConditionKind, Experiment, Kind, Outcome, Prompt, Status
-from evenedit.protocol import QUESTIONS, VERDICTS, load_prompts
+from evenedit.protocol import QUESTIONS, load_prompts
 from evenedit.protocol.drift import drift
 from evenedit.protocol.factors import FACTORS, cells
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.rubric import VERDICTS
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable
 from evenedit.results.finding import CLEAR, Finding
